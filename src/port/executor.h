@@ -1,0 +1,49 @@
+/* executor.h: how a try is made. The engine hands over attempts and gets outcomes back. */
+#ifndef RT_PORT_EXECUTOR_H
+#define RT_PORT_EXECUTOR_H
+#include "port/record.h"
+
+enum { RT_SECRETS_MAX = 2 };
+
+/* One try. It owns its memory: everything it points to lies in one allocation, freed with rt_attempt_free.
+ * Strings are NUL-terminated behind their length. */
+typedef struct rt_attempt {
+    rt_id job, queue;
+    uint64_t token;          /* the lease; comes back with the outcome */
+    uint32_t number;         /* 1 = the first */
+    uint32_t timeout_ms;     /* for the whole attempt, connecting included */
+    bool follow_redirects;
+    rt_str url;              /* http:, https: or mailto: */
+    rt_str headers;          /* extra header lines, "Name: value\n"…; already validated; may be empty */
+    rt_str message_id;       /* stable over retries: webhook-id */
+    rt_str secrets[RT_SECRETS_MAX]; /* signing keys as configured ("whsec_…"); empty: none */
+    rt_str subject, from;    /* mailto only; may be empty */
+    rt_str body;             /* what is sent */
+} rt_attempt;
+
+/* Returns an owned attempt whose strings are copies of those of `like`. NULL: out of memory. */
+rt_attempt *rt_attempt_new(const rt_attempt *like);
+void rt_attempt_free(rt_attempt *attempt);
+
+/* What came of it. RT_REASON_DELIVERED is never set here: an answer is RT_REASON_STATUS with its status, and the policy
+ * judges it. Otherwise TIMEOUT, CONNECT, RESOLVE, TLS, BROKEN (retried), ADDRESS_REFUSED, NO_MAIL_RELAY (final).
+ * mailto: status 250 taken as 200 when the relay accepted it; its 4xx answers come as BROKEN. */
+typedef struct rt_outcome {
+    rt_id job;
+    uint64_t token;
+    rt_reason reason;
+    uint16_t status;
+    uint32_t took_ms;
+    int64_t retry_after_ms;  /* from a Retry-After header; -1: none */
+    uint16_t text_len;
+    char text[RT_EVENT_TEXT_MAX]; /* first bytes of the answer's body, or the error in words */
+} rt_outcome;
+
+/* `start` takes the attempt, never blocks and never refuses: the engine bounds what is under way (count and bytes).
+ * Each started attempt ends in exactly one outcome, at the latest its timeout + 1 s after its start. */
+typedef struct rt_executor {
+    void *ctx;
+    void (*start)(void *ctx, rt_attempt *attempt);
+} rt_executor;
+
+#endif
