@@ -1,0 +1,62 @@
+/* command.h: what the engine is asked to do, and the one way in which anything is decided.
+ *
+ * A command is a struct of the caller with an rt_command as its first member; the caller's memory, lent to the engine
+ * from rt_engine_submit until `done` is called, which happens exactly once, on the engine's thread, when the batch that
+ * holds its change is durable or has failed. `decide` is pure: it reads through the rt_tx, adds writes to it and fills the
+ * command's results. It may be called again (a record had to be loaded, a conflict): it starts from scratch each time. */
+#ifndef RT_ENGINE_COMMAND_H
+#define RT_ENGINE_COMMAND_H
+#include "base/arena.h"
+#include "base/rng.h"
+#include "port/store.h"
+
+typedef struct rt_tx rt_tx;
+typedef struct rt_command rt_command;
+
+typedef rt_code rt_decide_fn(rt_tx *tx, rt_command *cmd);
+
+struct rt_command {
+    rt_decide_fn *decide;
+    void (*done)(rt_command *cmd);
+    void *ctx;        /* the caller's */
+    rt_code code;     /* out: RT_OK, or why nothing was changed */
+    rt_err err;       /* out: in words, if code is not RT_OK */
+    uint32_t tries;   /* the engine's */
+    rt_command *next; /* the engine's */
+};
+
+/* ---- what a decision sees and writes. Only valid within `decide`. -------------------------------------------------- */
+
+struct rt_tx {
+    rt_view *view;      /* the open batch: sees all decisions of this batch made before */
+    int64_t now_ms;     /* Unix time of this step */
+    rt_rng *rng;
+    rt_arena *arena;    /* for images and names; lives until this decision is applied */
+    rt_err *err;
+    rt_store *store;
+    const struct rt_engine_settings *settings;
+    struct rt_engine *engine;
+
+    rt_op *ops;         /* RT_CHANGE_OPS_MAX */
+    rt_guard guards[RT_CHANGE_GUARDS_MAX];
+    uint32_t ops_count, guards_count;
+    bool frees;         /* see rt_change */
+    bool overflow;      /* more than RT_CHANGE_OPS_MAX: the change is refused with RT_E_TOO_LARGE */
+};
+
+/* Writes. `was` and `now` are copied into the arena; strings inside them must outlive the decision (arena, command, view).
+ * Versions are set here. */
+void rt_tx_insert_job(rt_tx *tx, const rt_job *now);
+void rt_tx_update_job(rt_tx *tx, const rt_job *was, const rt_job *now);
+void rt_tx_remove_job(rt_tx *tx, const rt_job *was);
+void rt_tx_put_queue(rt_tx *tx, const rt_queue *was, const rt_queue *now); /* was NULL: insert; now NULL: delete */
+void rt_tx_put_lease(rt_tx *tx, const rt_lease *was, const rt_lease *now);
+void rt_tx_put_doc(rt_tx *tx, const rt_doc *was, const rt_doc *now);
+void rt_tx_put_body(rt_tx *tx, rt_id id, rt_str bytes);
+/* Numbers and times the event, chains it to `job` (sets job->last_event): call before the job itself is written. */
+void rt_tx_event(rt_tx *tx, rt_job *job, rt_event event);
+/* The document was read (version 0: was absent) and the decision rests on it. */
+void rt_tx_guard(rt_tx *tx, rt_doc_kind kind, rt_str name, uint64_t version);
+rt_id rt_tx_new_id(rt_tx *tx);
+
+#endif

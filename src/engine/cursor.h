@@ -1,0 +1,52 @@
+/* cursor.h: work on many records, carried on a slice at a time, in the same durable way as everything else: a document
+ * that says what is left. A restart goes on where it was. */
+#ifndef RT_ENGINE_CURSOR_H
+#define RT_ENGINE_CURSOR_H
+#include "engine/command.h"
+#include "engine/dead.h"
+
+enum { RT_CURSOR_SLICE = 64 }; /* records a cursor touches in one change */
+
+/* Stored: only ever add at the end. */
+typedef enum rt_cursor_kind {
+    RT_CURSOR_NONE = 0,
+    RT_CURSOR_FANOUT,    /* deliveries of `message`… to subscriptions after `after` up to `last` */
+    RT_CURSOR_DRAIN,     /* empties queue `queue`: jobs end with `reason`; dead ones stay if keep_dead; then the queue goes */
+    RT_CURSOR_UNSUBSCRIBE, /* removes all subscriptions of message queue `queue` up to `last` */
+    RT_CURSOR_DEAD,      /* redrives or deletes dead jobs that match `filter`, up to `last` */
+    RT_CURSOR_KIND_COUNT
+} rt_cursor_kind;
+
+typedef struct rt_cursor {
+    rt_id id;            /* also its document's name */
+    rt_cursor_kind kind;
+    rt_id queue;         /* see kind */
+    rt_id after, last;   /* done up to `after`; nothing beyond `last` */
+    rt_id after_queue;   /* DEAD: position is (after_queue, after) */
+    rt_reason reason;    /* DRAIN */
+    bool keep_dead;      /* DRAIN */
+    bool confirmed_only; /* FANOUT */
+    bool remove;         /* DEAD */
+    rt_dead_filter filter;
+    uint32_t rate;       /* records a second; 0: no limit */
+    int64_t next_ms;     /* not before */
+    uint32_t messages_count;
+    const rt_id *messages; /* FANOUT: at most RT_POST_MESSAGES_MAX */
+} rt_cursor;
+
+rt_str rt_cursor_encode(rt_arena *arena, const rt_cursor *c);
+bool rt_cursor_decode(rt_arena *arena, rt_str value, rt_cursor *out); /* `messages` in the arena */
+
+/* For decisions: writes a new cursor (sets its id); the engine carries it on from the next step. */
+rt_code rt_cursor_start(rt_tx *tx, rt_cursor *c);
+
+/* The command that carries one cursor on by a slice. */
+typedef struct rt_cursor_step {
+    rt_command cmd;
+    rt_id id;
+    bool finished;    /* out: its document is gone */
+    int64_t next_ms;  /* out: not before */
+} rt_cursor_step;
+void rt_cursor_step_init(rt_cursor_step *c);
+
+#endif

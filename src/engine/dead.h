@@ -1,0 +1,39 @@
+/* dead.h: what an operator does with jobs that were given up, and with single jobs. */
+#ifndef RT_ENGINE_DEAD_H
+#define RT_ENGINE_DEAD_H
+#include "engine/command.h"
+
+/* Tries a dead job afresh: attempts from 0, due now, same id. RT_E_ABSENT: no such job. RT_E_FENCED: it is not dead.
+ * RT_E_INVALID: its subscription is gone. */
+typedef struct rt_dead_redrive {
+    rt_command cmd;
+    rt_id id;
+} rt_dead_redrive;
+void rt_dead_redrive_init(rt_dead_redrive *c);
+
+/* Deletes a job for good (an event stays). `only_dead`: RT_E_FENCED if it is not dead. RT_E_ABSENT if there is none or
+ * it has ended. A try that is under way is not recalled; its outcome changes nothing. */
+typedef struct rt_job_delete {
+    rt_command cmd;
+    rt_id id;
+    bool only_dead;
+} rt_job_delete;
+void rt_job_delete_init(rt_job_delete *c);
+
+/* Redrives or deletes many: starts a cursor over what is dead now, `rate` a second (0: as fast as it goes).
+ * The caller may count with rt_read_dead first (dry run). `cursor` names it in logs. */
+typedef struct rt_dead_filter {
+    rt_id queue;      /* 0: all queues */
+    rt_id owner;      /* 0, or: of deliveries of this message queue */
+    rt_reason reason; /* RT_REASON_NONE: all */
+} rt_dead_filter;
+typedef struct rt_dead_many {
+    rt_command cmd;
+    rt_dead_filter filter;
+    bool remove;      /* delete instead of redrive */
+    uint32_t rate;
+    rt_id cursor;     /* out */
+} rt_dead_many;
+void rt_dead_many_init(rt_dead_many *c);
+
+#endif

@@ -1,0 +1,44 @@
+/* metadata.h: a Zaqar queue as it is stored: the client's JSON as it came in, and what the engine needs of it, parsed.
+ * The engine never parses JSON: faces fill these structs. */
+#ifndef RT_ENGINE_METADATA_H
+#define RT_ENGINE_METADATA_H
+#include "base/pack.h"
+#include "engine/command.h"
+#include "retryd/policy.h"
+
+enum { RT_TENANT_MAX = 256, RT_QUEUE_TITLE_MAX = 64 };
+
+typedef struct rt_metadata {
+    rt_id id;    /* identity: subscriptions belong to it */
+    rt_id jobs;  /* the list that holds its messages now; a purge gives it a new one */
+    uint32_t max_post_bytes;      /* 0: the server's limit */
+    uint32_t default_ttl_s;       /* 0: the server's default */
+    uint32_t default_delay_s;     /* 0: none, and posts' own delays are ignored, as Zaqar does */
+    uint32_t max_claim_count;     /* 0: no dead-lettering */
+    uint32_t dead_letter_ttl_s;   /* 0: keeps its own */
+    rt_str dead_letter_queue;     /* empty: none */
+    bool has_policy;
+    rt_delivery_policy policy;
+    rt_str json;                  /* the client's metadata object; "{}" at least */
+} rt_metadata;
+
+/* "<tenant>\0<queue>" in the arena; ptr NULL: out of memory. */
+rt_str rt_metadata_name(rt_arena *arena, rt_str tenant, rt_str queue);
+/* Tenant and queue out of such a name. */
+void rt_metadata_split(rt_str name, rt_str *tenant, rt_str *queue);
+
+/* Stored form. encode: into the arena; ptr NULL: out of memory. decode lends strings from `value`; false: corrupt. */
+rt_str rt_metadata_encode(rt_arena *arena, const rt_metadata *m);
+bool rt_metadata_decode(rt_str value, rt_metadata *out);
+
+/* The queue's document and its metadata; RT_E_ABSENT if there is none. Guards it (present or absent) in the decision.
+ * `doc` and `out` are copies in the arena. */
+rt_code rt_metadata_load(rt_tx *tx, rt_str tenant, rt_str queue, rt_doc *doc, rt_metadata *out);
+/* The same; a queue that is absent is created within this change, with empty metadata, as Zaqar does lazily. */
+rt_code rt_metadata_load_or_create(rt_tx *tx, rt_str tenant, rt_str queue, rt_doc *doc, rt_metadata *out);
+
+/* Shared by both encodings of a policy in a stored value. */
+void rt_policy_pack(rt_buf *b, const rt_delivery_policy *p);
+void rt_policy_unpack(rt_unpack *u, rt_delivery_policy *p);
+
+#endif

@@ -1,0 +1,35 @@
+/* metrics.h: what the engine counts since it started. Written by the engine's thread, read by any. */
+#ifndef RT_ENGINE_METRICS_H
+#define RT_ENGINE_METRICS_H
+#include <stdatomic.h>
+
+#include "port/record.h"
+
+/* Upper bounds, inclusive; the last bucket is +Inf. */
+enum { RT_HISTOGRAM_BUCKETS = 16 };
+typedef struct rt_histogram {
+    const double *bounds; /* RT_HISTOGRAM_BUCKETS - 1 of them */
+    atomic_uint_fast64_t buckets[RT_HISTOGRAM_BUCKETS]; /* not cumulative */
+    atomic_uint_fast64_t sum_micro; /* sum of the values, in millionths */
+} rt_histogram;
+void rt_histogram_add(rt_histogram *h, double value);
+
+extern const double RT_BOUNDS_SECONDS[RT_HISTOGRAM_BUCKETS - 1]; /* 0.0005 … 60 */
+extern const double RT_BOUNDS_COUNT[RT_HISTOGRAM_BUCKETS - 1];   /* 1 … 16384 */
+
+typedef struct rt_metrics {
+    atomic_uint_fast64_t messages_posted, messages_claimed, messages_deleted, messages_expired;
+    atomic_uint_fast64_t deliveries_created, deliveries_done;
+    atomic_uint_fast64_t attempts_started, attempts_failed[RT_REASON_COUNT];
+    atomic_uint_fast64_t jobs_dead[RT_REASON_COUNT], jobs_redriven;
+    atomic_uint_fast64_t commits, commits_failed, commands, commands_refused[RT_CODE_COUNT], conflicts;
+    atomic_uint_fast64_t attempts_in_flight, bytes_in_flight; /* gauges */
+    atomic_int_fast64_t oldest_due_ms; /* gauge: due time of the first job that waits for its turn; 0: none */
+    rt_histogram lateness_s;   /* start of an attempt after its due time */
+    rt_histogram attempt_s;    /* duration of attempts that got an answer */
+    rt_histogram commit_s;     /* duration of commits */
+    rt_histogram commit_size;  /* changes a commit */
+} rt_metrics;
+void rt_metrics_init(rt_metrics *m);
+
+#endif

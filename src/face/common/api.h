@@ -1,0 +1,45 @@
+/* api.h: what every face is given, and the glue between an HTTP exchange and an engine command. */
+#ifndef RT_FACE_COMMON_API_H
+#define RT_FACE_COMMON_API_H
+#include "engine/engine.h"
+#include "engine/read.h"
+#include "http/exchange.h"
+
+/* Who may come in. Tokens: a request carries one in `Authorization: Bearer` or `X-Auth-Token`. Without any token
+ * configured everybody may do everything (and the server binds to loopback only). */
+typedef struct rt_token {
+    rt_str secret;
+    rt_str project; /* "*": every project and the operators' pages */
+} rt_token;
+
+typedef struct rt_api {
+    rt_engine *engine;                        /* views, tag, metrics: the functions for any thread */
+    bool (*submit)(void *ctx, rt_command *cmd, size_t bytes); /* any thread; false: full */
+    void *submit_ctx;
+    int64_t (*now_ms)(void);                  /* Unix time */
+    const rt_token *tokens;
+    size_t tokens_count;
+    rt_str signing_key;                       /* of pre-signed URLs */
+    bool require_confirmation;                /* notification.require_confirmation */
+    bool mail_relay;                          /* one is configured */
+    /* NULL: the URL's host may be a target. Otherwise why not (names the setting). For literal addresses. */
+    const char *(*refuse_target)(void *ctx, rt_str host);
+    void *refuse_target_ctx;
+    rt_code (*trouble)(void *ctx, rt_err *why); /* RT_OK: ready */
+    void *trouble_ctx;
+    const void *server;                       /* for server metrics: an rt_server, or NULL */
+    void (*server_stats)(const void *server, uint64_t out[4]); /* requests, connections, suspended, refused; may be NULL */
+} rt_api;
+
+static inline rt_api *rt_api_of(const rt_exchange *x) { return rt_exchange_app(x); }
+
+/* Suspends `x`, hands `cmd` (memory of x's arena) to the engine, and calls `finish(x, cmd)` on the API thread when it is
+ * done. Ring full: `busy(x)` replies 503 at once. */
+typedef void rt_command_done_fn(rt_exchange *x, rt_command *cmd);
+typedef void rt_busy_fn(rt_exchange *x);
+void rt_api_submit(rt_exchange *x, rt_command *cmd, size_t bytes, rt_command_done_fn *finish, rt_busy_fn *busy);
+
+/* True: the request's token opens `project` ("*": the operators' pages), or no tokens are configured. */
+bool rt_api_allows(const rt_exchange *x, rt_str project);
+
+#endif
