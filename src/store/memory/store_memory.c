@@ -21,6 +21,8 @@ struct rt_memory_disk {
     rt_arena records;
     uint64_t next_id, next_seq; /* ahead of `image` by what was given out and is not durable */
     uint32_t nodes;
+    void (*landed)(void *ctx, rt_view *before, rt_view *after); /* NULL: nobody watches */
+    void *landed_ctx;
 };
 
 /* A batch that was committed and whose end was not told. */
@@ -218,6 +220,11 @@ static void land(node *n, untold *u) {
     if (!u->failed) disk->image = u->image;
     (void)pthread_mutex_unlock(&disk->lock);
     if (u->failed) return;
+    if (disk->landed != NULL) {
+        rt_image_view was = {.view.ops = &RT_IMAGE_VIEW_OPS, .image = before};
+        rt_image_view now = {.view.ops = &RT_IMAGE_VIEW_OPS, .image = u->image};
+        disk->landed(disk->landed_ctx, &was.view, &now.view);
+    }
     u->image = NULL; // its reference is the disk's now
     rt_image_drop(before);
     drop_untold(u);
@@ -239,7 +246,7 @@ static void node_commit(rt_store *s, uint64_t batch_no) {
         n->batch = NULL;
     }
     drop_batch(n);
-    if (strikes(n, n->faults.late)) u->polls_left = 1 + (uint32_t)rt_rng_below(&n->rng, LATE_POLLS_MAX);
+    if (n->store.fd >= 0 && strikes(n, n->faults.late)) u->polls_left = 1 + (uint32_t)rt_rng_below(&n->rng, LATE_POLLS_MAX);
     // A late batch may be on the disk long before anybody hears of it.
     if (n->untold_count == 1 && (u->polls_left == 0 || rt_rng_below(&n->rng, 2) == 0)) land(n, u);
 }
@@ -320,6 +327,17 @@ static const rt_store_ops NODE_OPS = {
     .tidy = node_tidy, .close = node_close,
 };
 
+void rt_memory_disk_watch(rt_memory_disk *disk, void (*landed)(void *ctx, rt_view *before, rt_view *after),
+                          void *ctx) {
+    disk->landed = landed;
+    disk->landed_ctx = ctx;
+}
+
+void rt_memory_each_changed_job(const rt_view *before, const rt_view *after, rt_each_changed_job *each, void *ctx) {
+    rt_image_each_changed_job(before == NULL ? NULL : ((const rt_image_view *)before)->image,
+                              ((const rt_image_view *)after)->image, each, ctx);
+}
+
 static node *attach(rt_memory_disk *disk, uint64_t seed) {
     node *n = calloc(1, sizeof *n);
     if (n == NULL) return NULL;
@@ -338,15 +356,15 @@ static node *attach(rt_memory_disk *disk, uint64_t seed) {
 }
 
 rt_code rt_store_memory_attach(rt_memory_disk *disk, uint64_t seed, rt_store **out, rt_err *err) {
-    // Ends may be late, so commit does not wait. Always readable: poll is never asked in vain too seldom.
-    const int fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (fd < 0) return rt_fail(err, RT_E_IO, errno, "eventfd");
     node *n = attach(disk, seed);
-    if (n == NULL) {
-        (void)close(fd);
-        return rt_fail(err, RT_E_NOMEM, 0, "memory store");
+    if (n == NULL) return rt_fail(err, RT_E_NOMEM, 0, "memory store");
+    // Always readable: a late end counts the polls that it lets pass.
+    if (!disk->config.commit_waits) n->store.fd = eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (!disk->config.commit_waits && n->store.fd < 0) {
+        const int saved = errno;
+        rt_store_close(&n->store);
+        return rt_fail(err, RT_E_IO, saved, "eventfd");
     }
-    n->store.fd = fd;
     *out = &n->store;
     return RT_OK;
 }

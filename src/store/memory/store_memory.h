@@ -9,6 +9,7 @@
 typedef struct rt_store_memory_config {
     uint32_t tag;           /* see rt_store */
     bool sole_owner;        /* see rt_store */
+    bool commit_waits;      /* rt_store.fd is -1: ends are told at once, so no batch is late */
     uint32_t jobs_max;      /* more jobs than that: RT_E_FULL, unless the change frees; 0: no bound */
     rt_retention retention; /* all 0: history is kept for ever */
 } rt_store_memory_config;
@@ -50,7 +51,15 @@ void rt_store_memory_set_faults(rt_store *store, const rt_memory_faults *faults)
 void rt_store_memory_fail_next(rt_store *store);
 /* Batches that were committed and whose end rt_store_poll has not told yet. */
 uint32_t rt_store_memory_untold(const rt_store *store);
-/* A view of what is durable, without faults: for those who check. NULL: out of memory. */
+
+/* ---- for those who check ------------------------------------------------------------------------------------------- */
+
+/* A view of what is durable, without faults. NULL: out of memory. */
 rt_view *rt_memory_disk_view(rt_memory_disk *disk);
+/* `landed` is called whenever a batch has reached the disk, before anybody is told; both views are lent for the call. */
+void rt_memory_disk_watch(rt_memory_disk *disk, void (*landed)(void *ctx, rt_view *before, rt_view *after), void *ctx);
+/* The jobs that differ between two views of one disk, by id. was NULL: new; now NULL: gone. before NULL: all of `after`. */
+typedef void rt_each_changed_job(void *ctx, const rt_job *was, const rt_job *now);
+void rt_memory_each_changed_job(const rt_view *before, const rt_view *after, rt_each_changed_job *each, void *ctx);
 
 #endif

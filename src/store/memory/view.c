@@ -289,6 +289,30 @@ static rt_code get_counts(rt_view *v, rt_id queue, rt_counts *out) {
     return RT_OK;
 }
 
+/* Records are never changed in place, so another record is another row. */
+void rt_image_each_changed_job(const rt_image *before, const rt_image *after, rt_each_changed_job *each, void *ctx) {
+    const uint32_t before_len = before == NULL ? 0 : rt_image_len(before, RT_PART_JOBS);
+    const uint32_t after_len = rt_image_len(after, RT_PART_JOBS);
+    uint32_t b = 0;
+    uint32_t a = 0;
+    while (b < before_len || a < after_len) {
+        const rt_job *was = b < before_len ? rt_image_row(before, RT_PART_JOBS, b) : NULL;
+        const rt_job *now = a < after_len ? rt_image_row(after, RT_PART_JOBS, a) : NULL;
+        if (was == now) {
+            b++;
+            a++;
+            continue;
+        }
+        if (was != NULL && now != NULL && was->id != now->id) {
+            if (was->id < now->id) now = NULL;
+            else was = NULL;
+        }
+        if (was != NULL) b++;
+        if (now != NULL) a++;
+        each(ctx, was, now);
+    }
+}
+
 static void close_view(rt_view *v) {
     rt_image_view *view = (rt_image_view *)v;
     if (!view->owned) return;
