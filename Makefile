@@ -1,0 +1,3 @@
+.PHONY: $(MAKECMDGOALS) build
+build $(filter-out build,$(MAKECMDGOALS)):
+	@./dev $@

@@ -1,0 +1,56 @@
+# Compiling: build/ is the plain build; build/asan, build/tsan and build/fuzz lie within it.
+
+# quietly LOG COMMAND…: its output only if it fails.
+quietly() {
+    local log=$1
+    shift
+    mkdir -p "$(dirname "$log")"
+    "$@" >"$log" 2>&1 || {
+        local code=$?
+        tail -n 60 "$log" >&2
+        return $code
+    }
+}
+
+# configure DIR MESON-OPTION…: sets it up, or changes the options of what is there.
+configure() {
+    local dir=$1
+    shift
+    if [ -f "$dir/build.ninja" ]; then
+        quietly "$dir/configure.log" meson configure "$dir" "$@"
+    else
+        quietly "$dir/configure.log" meson setup "$dir" "$@"
+    fi
+}
+
+# compile DIR [TARGET…]: the progress line where somebody watches, errors in any case.
+compile() {
+    local dir=$1
+    shift
+    if [ -t 1 ]; then
+        ninja -C "$dir" "$@"
+    else
+        quietly "$dir/compile.log" ninja -C "$dir" "$@"
+    fi
+}
+
+dev_build() {
+    need "building" "${PACKAGES_build[@]}"
+    configure build
+    compile build "$@"
+    [ $# -gt 0 ] || echo "built build/retryd and build/retryctl"
+}
+
+dev_install() {
+    need "building" "${PACKAGES_build[@]}"
+    configure build --prefix "${PREFIX:-/usr/local}" --buildtype release
+    compile build
+    meson install -C build --no-rebuild
+}
+
+dev_simulate() {
+    need "building" "${PACKAGES_build[@]}"
+    configure build
+    compile build tests/simulation/simulate
+    build/tests/simulation/simulate "$@"
+}

@@ -1,0 +1,157 @@
+# The tests. Each group appends one line "PASSED FAILED SKIPPED" to $TALLY; what fails is printed as it comes.
+
+TEST_GROUPS=(lint unit store sim asan tsan fuzz e2e)
+SIMULATION_SEEDS=${SIMULATION_SEEDS:-1..10000}
+FUZZ_SECONDS=${FUZZ_SECONDS:-8}
+
+tally() { echo "$1 $2 ${3:-0}" >>"$TALLY"; }
+
+# meson_tests DIR SUITE…: runs the suites that were built in DIR and counts every single test in them.
+meson_tests() {
+    local dir=$1 suites=() suite
+    shift
+    for suite in "$@"; do suites+=(--suite "$suite"); done
+    rm -f "$dir/meson-logs/testlog.json"
+    meson test -C "$dir" --no-rebuild --timeout-multiplier "${TIMEOUT_MULTIPLIER:-2}" --num-processes "$(nproc)" \
+        "${suites[@]}" >"$dir/test.log" 2>&1 || true
+    if [ -f "$dir/meson-logs/testlog.json" ]; then
+        python3 tools/dev/tally.py meson "$dir/meson-logs/testlog.json" >>"$TALLY"
+    else
+        tail -n 30 "$dir/test.log" >&2
+        tally 0 1
+    fi
+}
+
+test_unit() { meson_tests build unit; }
+test_store() { meson_tests build store; }
+
+test_lint() {
+    local passed=0 failed=0 check
+    for check in tools/core_is_pure tools/layers tools/tidy; do
+        if "$check"; then passed=$((passed + 1)); else failed=$((failed + 1)); fi
+    done
+    tally $passed $failed
+}
+
+# One test: the simulator says itself which seed and which rule.
+test_sim() {
+    if nice build/tests/simulation/simulate --seeds "$SIMULATION_SEEDS" >build/simulate.log 2>&1; then
+        tail -n 1 build/simulate.log
+        tally 1 0
+    else
+        tail -n 40 build/simulate.log >&2
+        tally 0 1
+    fi
+}
+
+# sanitized DIR CC SANITIZERS [OPTION…]
+sanitized() {
+    local dir=$1 cc=$2 sanitizers=$3
+    shift 3
+    need "the sanitized builds" "${PACKAGES_sanitize[@]}"
+    CC=$cc configure "$dir" -Dwerror=true -Db_lundef=false -Db_sanitize="$sanitizers" "$@" && compile "$dir"
+}
+
+test_asan() {
+    sanitized build/asan gcc address,undefined || { tally 0 1; return; }
+    export ASAN_OPTIONS=detect_leaks=1:abort_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+    meson_tests build/asan unit store
+    RETRYD_BIN=$ROOT/build/asan/retryd e2e_tests asan "not slow"
+    unset ASAN_OPTIONS UBSAN_OPTIONS
+}
+
+# With clang, so that the warnings of both compilers are errors here.
+test_tsan() {
+    sanitized build/tsan clang thread || { tally 0 1; return; }
+    export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+    meson_tests build/tsan threads
+    RETRYD_BIN=$ROOT/build/tsan/retryd e2e_tests tsan "threads"
+    unset TSAN_OPTIONS
+}
+
+# Each harness is one test: its stored corpus, then a short walk from there.
+test_fuzz() {
+    sanitized build/fuzz clang address,undefined -Dfuzz=true || { tally 0 1; return; }
+    local harness name log found=0
+    for harness in build/fuzz/tests/fuzz/fuzz_*; do
+        [ -f "$harness" ] && [ -x "$harness" ] || continue
+        found=1
+        name=${harness##*/fuzz_}
+        log=build/fuzz/$name.log
+        mkdir -p "build/fuzz/corpus/$name" "tests/fuzz/corpus/$name"
+        if "$harness" -max_total_time="$FUZZ_SECONDS" -timeout=10 -rss_limit_mb=1024 -verbosity=0 -print_final_stats=0 \
+            -artifact_prefix="build/fuzz/$name-" "build/fuzz/corpus/$name" "tests/fuzz/corpus/$name" >"$log" 2>&1; then
+            tally 1 0
+        else
+            echo "fuzz_$name:" >&2
+            tail -n 40 "$log" >&2
+            tally 0 1
+        fi
+    done
+    [ $found -eq 1 ] || { echo "no fuzz harness was built" >&2; tally 0 1; }
+}
+
+# e2e_tests NAME MARKERS: each file of tests/e2e in a process of its own, several at once, since they mostly wait.
+e2e_tests() {
+    local out=$ROOT/build/e2e-$1 markers=$2
+    need "the end-to-end tests" "${PACKAGES_e2e[@]}"
+    rm -rf "$out"
+    mkdir -p "$out"
+    # pytest's 5: nothing in that file was chosen by the markers.
+    (cd tests/e2e && printf '%s\n' test_*.py) | OUT=$out MARKERS=$markers xargs -P 4 -I{} bash -c '
+        name=${1%.py}
+        /usr/bin/python3 -m pytest -q -p no:cacheprovider -m "$MARKERS" --junitxml "$OUT/$name.xml" \
+            --basetemp "$OUT/tmp-$name" "tests/e2e/$1" >"$OUT/$name.log" 2>&1
+        code=$?
+        [ $code -eq 5 ] || [ -f "$OUT/$name.xml" ] || { echo "$1 did not run" >>"$OUT/broken"; cat "$OUT/$name.log" >&2; }
+        exit 0' _ {}
+    [ ! -f "$out/broken" ] || tally 0 "$(wc -l <"$out/broken")"
+    python3 tools/dev/tally.py junit "$out"/*.xml >>"$TALLY"
+}
+
+test_e2e() { RETRYD_BIN=$ROOT/build/retryd e2e_tests plain ""; }
+
+# No process outlives the tests: all of them are in this script's process group or tell their children to go with them.
+stop_children() {
+    local children
+    children=$(jobs -p)
+    [ -z "$children" ] || kill $children 2>/dev/null || true
+}
+
+dev_test() {
+    local groups=("$@") group started lines totals
+    [ $# -gt 0 ] || groups=("${TEST_GROUPS[@]}")
+    for group in "${groups[@]}"; do
+        case " ${TEST_GROUPS[*]} " in *" $group "*) ;; *) echo "dev: no test group '$group'; there are: ${TEST_GROUPS[*]}" >&2; exit 2 ;; esac
+    done
+    TALLY=$(mktemp)
+    trap 'stop_children; rm -f "$TALLY"' EXIT
+    need "testing" "${PACKAGES_build[@]}" "${PACKAGES_lint[@]}"
+    SECONDS=0
+    if configure build -Dwerror=true && compile build; then
+        printf '%-6s %4d s\n' build "$SECONDS"
+        for group in "${groups[@]}"; do
+            started=$SECONDS lines=$(wc -l <"$TALLY")
+            "test_$group"
+            totals=$(tail -n +$((lines + 1)) "$TALLY" | awk '{p += $1; f += $2; s += $3} END {print p+0, "passed,", f+0, "failed,", s+0, "skipped"}')
+            printf '%-6s %4d s  %s\n' "$group" $((SECONDS - started)) "$totals"
+        done
+    else
+        echo "build: failed"
+        tally 0 1
+    fi
+    configure build -Dwerror=false
+    awk '{p += $1; f += $2; s += $3}
+         END {printf "%d passed, %d failed%s\n", p, f, s ? ", " s " skipped" : ""; exit f > 0 || p == 0}' "$TALLY"
+}
+
+dev_lint() {
+    need "linting" "${PACKAGES_build[@]}" "${PACKAGES_lint[@]}"
+    configure build
+    compile build
+    TALLY=/dev/null
+    local failed=0 check
+    for check in tools/core_is_pure tools/layers tools/tidy; do "$check" || failed=1; done
+    [ $failed -eq 0 ] && echo "lint: nothing to complain about"
+    return $failed
+}
