@@ -1,29 +1,84 @@
-/* schedule.h: which pushed job starts next. In memory only; bounded by the queues that have something to do.
+/* schedule.h: which queue may start its next job. In memory only; bounded by the queues that have something to do.
  *
- * Three sources: the store's FIFO `ready` (fresh deliveries of queues that have room), a heap of queues by their next due
- * time, and queues that are due now and wait for their turn. Fairness:
+ * Three sources of work: the store's FIFO `ready` (fresh deliveries of queues that have room), a heap of queues by their
+ * next due time, and queues that are due now and wait for their turn. Fairness:
  *  - turns: due queues are served round robin, a quantum each;
- *  - trust: a queue starts with room for a few attempts at once; each success doubles it up to its maximum, each failure
- *    halves it, down to one. An endpoint that hangs therefore holds few attempts;
- *  - two classes: queues whose last attempt failed share at most one in RT_SUSPECT_SHARE starts while a sound queue is
- *    busy (and a trickle by time), and at most half of all attempts under way. A thousand dead endpoints cannot slow
- *    down a healthy one by more than that. */
+ *  - trust: a queue starts with room for RT_ROOM_FIRST attempts at once; each success doubles it up to its maximum, each
+ *    failure halves it, down to one. An endpoint that hangs therefore holds few attempts;
+ *  - two classes: queues whose last attempt failed are suspect. While sound queues are being served, all suspects
+ *    together get one start for RT_SUSPECT_SHARE sound ones and a trickle by time; they never hold more than half of all
+ *    attempts. A thousand dead endpoints cannot slow down a healthy one by more than that. */
 #ifndef RT_ENGINE_SCHEDULE_H
 #define RT_ENGINE_SCHEDULE_H
 #include "base/heap.h"
 #include "base/map.h"
 #include "port/record.h"
 
+enum {
+    RT_ROOM_FIRST = 4,
+    RT_LANE_QUANTUM = 16,           /* starts of one queue a turn */
+    RT_SUSPECT_SHARE = 8,
+    RT_SUSPECT_TRICKLE_PER_MS = 1,
+    RT_SUSPECT_CREDIT_MAX = 64,     /* starts that may be saved up */
+    RT_SOUND_BUSY_MS = 20,          /* sound queues count as being served this long after a start */
+    RT_LANES_IDLE_MAX = 16384       /* idle queues whose trust is remembered */
+};
+
+/* One queue that has, or lately had, something to do. */
 typedef struct rt_lane {
-    rt_heap_node wake;      /* first: its queue's next due time, while it is not in turn */
+    rt_heap_node wake;          /* first member: waits for its queue's next due time */
     rt_id queue;
-    struct rt_lane *turn_next; /* ring of those whose turn comes */
+    struct rt_lane *turn_next;  /* next in the ring of its class, while in_turn */
     int64_t paused_until_ms;
     uint32_t in_flight, room, room_max;
     bool in_turn;
-    bool backlog;           /* has due jobs waiting: fresh deliveries line up behind them */
-    bool suspect;           /* its last attempt failed */
-    bool known;             /* its queue record was read */
+    bool backlog;   /* due jobs wait: fresh deliveries line up behind them */
+    bool suspect;   /* the last attempt failed */
+    bool known;     /* room_max and paused_until_ms are as stored */
 } rt_lane;
+
+typedef struct rt_turns {
+    rt_lane *first, *last;
+    uint32_t count;
+} rt_turns;
+
+typedef struct rt_schedule {
+    rt_map lanes;      /* by queue */
+    rt_heap waiting;   /* lanes by wake */
+    rt_turns sound, suspect;
+    uint32_t in_flight, in_flight_max, suspects_in_flight;
+    uint64_t bytes, bytes_max;
+    int64_t sound_start_ms;   /* of the last start of a sound queue */
+    int64_t credit_at_ms;     /* when the trickle was last added */
+    uint32_t credit;          /* starts that suspects may make, times RT_SUSPECT_SHARE */
+} rt_schedule;
+
+void rt_schedule_init(rt_schedule *s, uint32_t in_flight_max, uint64_t bytes_max);
+void rt_schedule_deinit(rt_schedule *s);
+
+/* The lane of `queue`, made if there is none. NULL: out of memory. */
+rt_lane *rt_schedule_lane(rt_schedule *s, rt_id queue);
+/* The queue has a job due at `due_ms`: wakes its lane no later than that. False: out of memory. */
+bool rt_schedule_wake(rt_schedule *s, rt_id queue, int64_t due_ms);
+/* Moves lanes whose time has come into their turn. */
+void rt_schedule_advance(rt_schedule *s, int64_t now_ms);
+/* The lane whose turn it is, taken out of its ring; NULL: none, or none may start now. Sound ones first. */
+rt_lane *rt_schedule_next(rt_schedule *s, int64_t now_ms);
+/* Puts a lane (back) into its turn, at the end; nothing if it is in it. */
+void rt_schedule_turn(rt_schedule *s, rt_lane *lane);
+
+/* How many attempts the lane may start now, 0 included. */
+uint32_t rt_schedule_room(rt_schedule *s, const rt_lane *lane, int64_t now_ms);
+void rt_schedule_started(rt_schedule *s, rt_lane *lane, size_t bytes, int64_t now_ms);
+/* An attempt is over. `undone`: it was never started (its batch failed), so it says nothing about the endpoint. */
+typedef enum rt_lane_news { RT_LANE_WORKED, RT_LANE_FAILED, RT_LANE_UNDONE } rt_lane_news;
+void rt_schedule_ended(rt_schedule *s, rt_lane *lane, size_t bytes, rt_lane_news news);
+
+/* When the next lane wakes or a suspect's credit comes back; INT64_MAX: nothing waits. */
+int64_t rt_schedule_next_ms(const rt_schedule *s, int64_t now_ms);
+
+/* Where a fresh delivery goes: READY, or SCHEDULED behind what its queue already has waiting. */
+struct rt_engine;
+rt_job_state rt_schedule_place(const struct rt_engine *e, rt_id queue);
 
 #endif

@@ -9,6 +9,7 @@ enum { RT_URI_MAX = 2048, RT_SUBSCRIPTION_NAME_LEN = 16 };
 
 typedef struct rt_subscription {
     rt_id id, queue;       /* queue: the message queue's identity (rt_metadata.id) */
+    rt_str tenant, queue_name; /* of that queue: finds its metadata, and is told to the subscriber */
     rt_str uri;            /* http:, https:, mailto:; at most RT_URI_MAX */
     uint32_t ttl_s;
     int64_t created_ms;    /* creation, or the last change of its ttl: its age counts from here */
@@ -32,7 +33,7 @@ bool rt_subscription_decode(rt_str value, rt_subscription *out); /* lends */
 typedef struct rt_subscription_create {
     rt_command cmd;
     rt_str tenant, queue;
-    rt_subscription like;    /* id, queue, created_ms are filled in */
+    rt_subscription like;    /* id, queue, tenant, queue_name, created_ms are filled in */
     void (*confirm)(struct rt_subscription_create *c, rt_id id, int64_t expires_ms, rt_arena *arena, rt_str *body);
                              /* writes the confirmation's body once the id is known; NULL: none is sent. Pure. */
     rt_id id;                /* out */

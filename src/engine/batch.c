@@ -1,0 +1,310 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/core.h"
+
+void rt_command_list_push(rt_command_list *l, rt_command *cmd) {
+    cmd->next = NULL;
+    if (l->last != NULL) l->last->next = cmd;
+    else l->first = cmd;
+    l->last = cmd;
+    l->count++;
+}
+
+rt_command *rt_command_list_pop(rt_command_list *l) {
+    rt_command *cmd = l->first;
+    if (cmd == NULL) return NULL;
+    l->first = cmd->next;
+    if (l->first == NULL) l->last = NULL;
+    l->count--;
+    cmd->next = NULL;
+    return cmd;
+}
+
+static uint64_t clock_us(const rt_engine *e) { return e->settings.mono_us == NULL ? 0 : e->settings.mono_us(); }
+
+rt_batch *rt_batch_open(rt_engine *e) {
+    if (e->open != NULL) return e->open;
+    rt_view *view = rt_store_batch(e->store, &e->err);
+    if (view == NULL) {
+        e->trouble = RT_E_UNAVAILABLE;
+        e->trouble_why = e->err;
+        e->store_pause_until_ms = e->now_ms + RT_STORE_PAUSE_MS;
+        return NULL;
+    }
+    rt_batch *b = calloc(1, sizeof *b);
+    if (b == NULL) {
+        rt_store_abandon(e->store);
+        return NULL;
+    }
+    b->no = ++e->batch_no;
+    b->begun_us = clock_us(e);
+    b->ready_from = e->ready_after;
+    e->open = b;
+    return b;
+}
+
+rt_tx *rt_batch_tx(rt_engine *e) {
+    if (rt_batch_open(e) == NULL) return NULL;
+    rt_arena_clear(&e->arena);
+    rt_tx *tx = &e->tx;
+    *tx = (rt_tx){
+        .view = rt_store_batch(e->store, &e->err),
+        .now_ms = e->now_ms,
+        .rng = &e->rng,
+        .arena = &e->arena,
+        .err = &e->err,
+        .store = e->store,
+        .settings = &e->settings,
+        .engine = e,
+        .ops = tx->ops,
+    };
+    e->err = (rt_err){0};
+    return tx->view == NULL ? NULL : tx;
+}
+
+/* ---- taking note ---------------------------------------------------------------------------------------------------- */
+
+static void note_expiry(rt_engine *e, int64_t at_ms) {
+    if (at_ms > 0 && at_ms < e->expiry_at_ms) e->expiry_at_ms = at_ms;
+}
+
+static void count_end(rt_tally *t, const rt_job *was, const rt_job *now) {
+    if (now->state == RT_JOB_DEAD) t->dead[now->reason]++;
+    if (now->state != RT_JOB_DONE || was == NULL) return;
+    const bool message = (now->flags & RT_JOB_PULL) != 0;
+    if (now->reason == RT_REASON_DELIVERED) t->delivered++;
+    else if (message && now->reason == RT_REASON_EXPIRED) t->expired++;
+    else if (message) t->deleted++;
+}
+
+static void note_job(rt_engine *e, rt_tally *t, const rt_job *was, const rt_job *now) {
+    if (now == NULL) return;
+    if (was == NULL) {
+        if (now->flags & RT_JOB_PULL) t->posted++;
+        else t->created++;
+    }
+    if (was != NULL && was->state == RT_JOB_DEAD && now->state == RT_JOB_SCHEDULED) t->redriven++;
+    if ((now->flags & RT_JOB_PULL) && now->state == RT_JOB_LEASED) t->claimed++;
+    count_end(t, was, now);
+    if (now->state == RT_JOB_READY) e->ready_pending = true;
+    const bool waits = now->state == RT_JOB_SCHEDULED || (now->state == RT_JOB_LEASED && !(now->flags & RT_JOB_PULL));
+    // Out of memory: the wake time is on disk, and the next look at all of them finds it.
+    if (waits && !rt_schedule_wake(&e->schedule, now->queue, now->due_ms)) e->wakes_pending = true;
+    if (now->state != RT_JOB_DONE && now->state != RT_JOB_DEAD) note_expiry(e, now->expires_ms);
+}
+
+static void note_queue(rt_engine *e, const rt_queue *queue) {
+    rt_lane *lane = rt_map_get(&e->schedule.lanes, queue->id);
+    if (lane == NULL) return;
+    lane->known = false;
+    rt_schedule_turn(&e->schedule, lane);
+}
+
+static void note_event(rt_tally *t, const rt_event *event) {
+    if (event->attempt > 0 && (event->type == RT_EVENT_ATTEMPT || event->type == RT_EVENT_DEAD)) t->failed[event->reason]++;
+}
+
+static void note_change(rt_engine *e, const rt_tx *tx) {
+    rt_tally *t = &e->open->tally;
+    t->changes++;
+    for (uint32_t i = 0; i < tx->ops_count; i++) {
+        const rt_op *op = &tx->ops[i];
+        switch (op->kind) {
+            case RT_OP_JOB: note_job(e, t, op->job.was, op->job.now); break;
+            case RT_OP_QUEUE: if (op->queue.now != NULL) note_queue(e, op->queue.now); break;
+            case RT_OP_LEASE: if (op->lease.now != NULL) note_expiry(e, op->lease.now->until_ms); break;
+            case RT_OP_DOC:
+                if (op->doc.now == NULL) break;
+                note_expiry(e, op->doc.now->expires_ms);
+                if (op->doc.now->kind == RT_DOC_CURSOR && op->doc.was == NULL) {
+                    rt_upkeep_cursor(e, rt_get_be64((const unsigned char *)op->doc.now->name.ptr));
+                }
+                break;
+            case RT_OP_BODY: break;
+            case RT_OP_EVENT: note_event(t, op->event); break;
+        }
+    }
+}
+
+/* ---- deciding ------------------------------------------------------------------------------------------------------- */
+
+rt_code rt_batch_apply(rt_engine *e, rt_tx *tx) {
+    if (tx->overflow) return rt_fail(tx->err, RT_E_TOO_LARGE, 0, "the request touches too many records at once");
+    if (tx->ops_count == 0) return RT_OK;
+    const rt_change change = {
+        .guards = tx->guards,
+        .guards_count = tx->guards_count,
+        .ops = tx->ops,
+        .ops_count = tx->ops_count,
+        .frees = tx->frees,
+    };
+    const rt_code code = rt_store_apply(e->store, &change, &e->err);
+    if (code == RT_OK) note_change(e, tx);
+    return code;
+}
+
+/* One try. True: settled for this batch (cmd->code says how). False: it must be decided again; AGAIN: after a load. */
+static bool decide_once(rt_engine *e, rt_command *cmd) {
+    rt_tx *tx = rt_batch_tx(e);
+    if (tx == NULL) {
+        cmd->code = rt_fail(&cmd->err, RT_E_UNAVAILABLE, 0, "%s", e->err.msg);
+        return true;
+    }
+    rt_code code = cmd->decide(tx, cmd);
+    if (code == RT_OK) code = rt_batch_apply(e, tx);
+    cmd->code = code;
+    cmd->err = e->err;
+    if (code == RT_E_AGAIN) return false;
+    if (code == RT_E_CONFLICT && ++cmd->tries < RT_DECIDE_TRIES_MAX) {
+        atomic_fetch_add_explicit(&e->metrics.conflicts, 1, memory_order_relaxed);
+        return false;
+    }
+    return true;
+}
+
+static void decide_list(rt_engine *e, rt_command_list *list, size_t max) {
+    rt_command_list again = {0};
+    for (int round = 0; round < RT_LOAD_ROUNDS_MAX; round++) {
+        rt_command *cmd;
+        while (max > 0 && (cmd = rt_command_list_pop(list)) != NULL) {
+            max--;
+            if (!decide_once(e, cmd)) {
+                rt_command_list_push(&again, cmd);
+            } else if (e->open != NULL) {
+                rt_command_list_push(&e->open->commands, cmd);
+            } else { // no batch could be had: nothing was promised
+                cmd->done(cmd);
+            }
+        }
+        if (again.count == 0) return;
+        if (rt_store_load(e->store, &e->err) != RT_OK) break;
+        max += again.count;
+        // What was decided again stands before what came later.
+        again.last->next = list->first;
+        if (list->first == NULL) list->last = again.last;
+        list->first = again.first;
+        list->count += again.count;
+        again = (rt_command_list){0};
+    }
+    rt_command *cmd;
+    while ((cmd = rt_command_list_pop(&again)) != NULL) {
+        cmd->code = rt_fail(&cmd->err, RT_E_UNAVAILABLE, 0, "the store does not answer");
+        if (e->open != NULL) rt_command_list_push(&e->open->commands, cmd);
+        else cmd->done(cmd);
+    }
+}
+
+void rt_batch_decide(rt_engine *e, size_t max) {
+    // Outcomes and upkeep first: they free what new work needs. Not while the store is known to be failing.
+    if (e->now_ms >= e->store_pause_until_ms) decide_list(e, &e->own, e->own.count);
+    decide_list(e, &e->inbox, max);
+}
+
+/* ---- ending --------------------------------------------------------------------------------------------------------- */
+
+void rt_batch_submit(rt_engine *e) {
+    rt_batch *b = e->open;
+    if (b == NULL) return;
+    e->open = NULL;
+    if (b->commands.first == NULL && b->flights == NULL && b->tally.changes == 0 && !b->tidied) {
+        rt_store_abandon(e->store);
+        free(b);
+        return;
+    }
+    b->next = NULL;
+    if (e->ended_last != NULL) e->ended_last->next = b;
+    else e->ended_first = b;
+    e->ended_last = b;
+    e->ended_count++;
+    rt_store_commit(e->store, b->no);
+}
+
+static void add(atomic_uint_fast64_t *counter, uint64_t n) {
+    if (n > 0) atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
+}
+
+static void count_tally(rt_metrics *m, const rt_tally *t) {
+    add(&m->messages_posted, t->posted);
+    add(&m->messages_claimed, t->claimed);
+    add(&m->messages_deleted, t->deleted);
+    add(&m->messages_expired, t->expired);
+    add(&m->deliveries_created, t->created);
+    add(&m->deliveries_done, t->delivered);
+    add(&m->attempts_started, t->started);
+    add(&m->jobs_redriven, t->redriven);
+    for (int i = 0; i < RT_REASON_COUNT; i++) {
+        add(&m->attempts_failed[i], t->failed[i]);
+        add(&m->jobs_dead[i], t->dead[i]);
+    }
+}
+
+static void answer(rt_engine *e, rt_batch *b) {
+    rt_command *cmd;
+    while ((cmd = rt_command_list_pop(&b->commands)) != NULL) {
+        add(&e->metrics.commands, 1);
+        if (cmd->code != RT_OK) add(&e->metrics.commands_refused[cmd->code], 1);
+        cmd->done(cmd);
+    }
+}
+
+static void settle_durable(rt_engine *e, rt_batch *b) {
+    e->trouble = RT_OK;
+    e->store_pause_until_ms = INT64_MIN;
+    count_tally(&e->metrics, &b->tally);
+    if (b->tally.changes > 0) {
+        add(&e->metrics.commits, 1);
+        rt_histogram_add(&e->metrics.commit_size, (double)b->tally.changes);
+        if (e->settings.mono_us != NULL) {
+            rt_histogram_add(&e->metrics.commit_s, (double)(clock_us(e) - b->begun_us) / 1e6);
+        }
+    }
+    for (rt_flight *f = b->flights, *next; f != NULL; f = next) {
+        next = f->next;
+        f->next = NULL;
+        rt_attempt *attempt = f->attempt;
+        f->attempt = NULL;
+        e->executor.start(e->executor.ctx, attempt);
+    }
+    answer(e, b);
+}
+
+static void settle_failed(rt_engine *e, rt_batch *b, const rt_err *why) {
+    e->trouble = why->code == RT_OK ? RT_E_UNAVAILABLE : why->code;
+    e->trouble_why = *why;
+    e->store_pause_until_ms = e->now_ms + RT_STORE_PAUSE_MS;
+    add(&e->metrics.commits_failed, 1);
+    // Nothing of it happened: what was taken is due again, where it was.
+    if (e->ready_after > b->ready_from) e->ready_after = b->ready_from;
+    e->ready_pending = true;
+    e->wakes_pending = true;
+    e->wakes_after = 0;
+    e->expiry_at_ms = e->now_ms;
+    for (rt_flight *f = b->flights, *next; f != NULL; f = next) {
+        next = f->next;
+        rt_take_ended(e, f, RT_LANE_UNDONE);
+    }
+    for (rt_command *cmd = b->commands.first; cmd != NULL; cmd = cmd->next) {
+        // Refusals too: they may rest on what an earlier command of this batch had written.
+        cmd->code = rt_fail(&cmd->err, why->code == RT_E_FULL ? RT_E_FULL : RT_E_UNAVAILABLE, why->sys_errno, "%s", why->msg);
+    }
+    answer(e, b);
+}
+
+void rt_batch_settle(rt_engine *e) {
+    uint64_t no;
+    rt_batch_end end;
+    rt_err why = {0};
+    while (rt_store_poll(e->store, &no, &end, &why)) {
+        rt_batch *b = e->ended_first;
+        RT_ASSERT(b != NULL);
+        RT_ASSERT(b->no == no);
+        e->ended_first = b->next;
+        if (e->ended_first == NULL) e->ended_last = NULL;
+        e->ended_count--;
+        if (end == RT_BATCH_DURABLE) settle_durable(e, b);
+        else settle_failed(e, b, &why);
+        free(b);
+        why = (rt_err){0};
+    }
+}

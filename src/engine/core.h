@@ -1,0 +1,117 @@
+/* core.h: the inside of the engine, shared by its own files only.
+ *
+ *   engine.c   opening, inputs, the order of one step
+ *   batch.c    decide -> apply -> commit -> settle, for every command alike
+ *   take.c     due jobs -> attempts
+ *   upkeep.c   what the engine asks of itself: expiry, cursors, lost attempts, history */
+#ifndef RT_ENGINE_CORE_H
+#define RT_ENGINE_CORE_H
+#include "engine/cursor.h"
+#include "engine/delivery.h"
+#include "engine/engine.h"
+#include "engine/expiry.h"
+#include "engine/flight.h"
+#include "engine/schedule.h"
+
+enum {
+    RT_DECIDE_TRIES_MAX = 4,    /* conflicts of one command before it is told "try again later" */
+    RT_LOAD_ROUNDS_MAX = 16,    /* loads of one step */
+    RT_TAKES_MAX = 1024,        /* attempts started in one step */
+    RT_WAKES_SLICE = 4096,      /* queues whose wake time is read in one step after the start */
+    RT_STORE_PAUSE_MS = 100,    /* after a failed batch, before the engine's own work goes on */
+    RT_POLL_MS = 250            /* a store that others write too is looked at this often */
+};
+
+/* Commands in order of arrival. */
+typedef struct rt_command_list {
+    rt_command *first, *last;
+    size_t count;
+} rt_command_list;
+void rt_command_list_push(rt_command_list *l, rt_command *cmd);
+rt_command *rt_command_list_pop(rt_command_list *l); /* NULL: empty */
+
+/* What the changes of one batch did, counted when it is durable. */
+typedef struct rt_tally {
+    uint64_t posted, claimed, deleted, expired, created, delivered, started, redriven, changes;
+    uint64_t failed[RT_REASON_COUNT], dead[RT_REASON_COUNT];
+} rt_tally;
+
+typedef struct rt_batch {
+    uint64_t no;
+    rt_command_list commands; /* decided in it */
+    rt_flight *flights;       /* to be started when it is durable */
+    rt_tally tally;
+    uint64_t begun_us;
+    bool tidied;              /* upkeep of the store may have written */
+    rt_id ready_from;         /* where the FIFO stood before */
+    struct rt_batch *next;
+} rt_batch;
+
+struct rt_engine {
+    rt_store *store;
+    rt_executor executor;
+    rt_engine_settings settings;
+    rt_rng rng;
+    rt_metrics metrics;
+    int64_t now_ms;
+
+    rt_command_list inbox;    /* from callers */
+    rt_command_list own;      /* outcomes and upkeep: decided first, kept until they are durable */
+    rt_tx tx;                 /* of the decision that is being made */
+    rt_arena arena;
+    rt_err err;
+    rt_batch *open;           /* NULL: none yet in this step */
+    rt_batch *ended_first, *ended_last; /* submitted, not yet known to be durable, oldest first */
+    size_t ended_count;
+    uint64_t batch_no;
+
+    rt_schedule schedule;
+    rt_flights flights;
+    rt_id ready_after;        /* the FIFO is taken up to here (sole owner) */
+    bool ready_pending;       /* it may hold more */
+    rt_id wakes_after;        /* queues up to here have their wake time */
+    bool wakes_pending;
+    int64_t poll_at_ms;       /* several owners: when to look for others' work */
+
+    rt_expiry_step expiry;
+    bool expiry_busy;
+    int64_t expiry_at_ms;
+    size_t cursors_busy;      /* cursor steps submitted or sleeping */
+    rt_heap cursors;          /* sleeping ones */
+    bool cursors_pending;     /* not yet read from the store */
+    bool tidy_pending;
+    int64_t tidy_at_ms;       /* without other work */
+
+    rt_code trouble;
+    rt_err trouble_why;
+    int64_t store_pause_until_ms;
+    bool draining;
+};
+
+/* ---- batch.c ------------------------------------------------------------------------------------------------------- */
+/* Begins the step's batch if there is none. NULL: the store is unavailable. */
+rt_batch *rt_batch_open(rt_engine *e);
+/* A fresh decision against the open batch. NULL: no batch. */
+rt_tx *rt_batch_tx(rt_engine *e);
+/* Applies what was decided and takes note of it. */
+rt_code rt_batch_apply(rt_engine *e, rt_tx *tx);
+/* Decides and applies all waiting commands, at most `max`. */
+void rt_batch_decide(rt_engine *e, size_t max);
+/* Submits the open batch, if anything is in it. */
+void rt_batch_submit(rt_engine *e);
+/* Settles all batches that have ended: done, attempts started, or undone. */
+void rt_batch_settle(rt_engine *e);
+
+/* ---- take.c -------------------------------------------------------------------------------------------------------- */
+void rt_take_due(rt_engine *e);
+/* The attempt of `flight` is over or was never made: gives its room back. */
+void rt_take_ended(rt_engine *e, rt_flight *flight, rt_lane_news news);
+
+/* ---- upkeep.c ------------------------------------------------------------------------------------------------------ */
+void rt_upkeep(rt_engine *e);                                /* submits what is due to `own` */
+void rt_upkeep_cursor(rt_engine *e, rt_id id);               /* a cursor was written */
+int64_t rt_upkeep_next_ms(const rt_engine *e);
+void rt_upkeep_outcome(rt_engine *e, const rt_outcome *o);   /* an attempt has ended */
+void rt_upkeep_close(rt_engine *e);
+
+#endif

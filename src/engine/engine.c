@@ -1,0 +1,145 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/core.h"
+
+enum { BATCHES_MAX = 4, TIDY_OPS_MAX = 512, TIDY_EVERY_MS = 60000 };
+
+rt_engine_settings rt_engine_settings_default(void) {
+    return (rt_engine_settings){
+        .in_flight_max = 4096,
+        .in_flight_bytes_max = 64u << 20,
+        .queue_in_flight_max = 64,
+        .batch_commands_max = 1024,
+        .message_ttl_s = 3600,
+        .lease_margin_ms = 5000,
+    };
+}
+
+rt_code rt_engine_open(rt_store *store, const rt_executor *executor, const rt_engine_settings *settings, uint64_t seed,
+                       rt_engine **out, rt_err *err) {
+    rt_engine *e = calloc(1, sizeof *e);
+    if (e == NULL) return rt_fail(err, RT_E_NOMEM, 0, "engine");
+    e->store = store;
+    e->executor = *executor;
+    e->settings = *settings;
+    e->rng = rt_rng_seeded(seed);
+    e->tx.ops = calloc(RT_CHANGE_OPS_MAX, sizeof *e->tx.ops);
+    if (e->tx.ops == NULL) {
+        free(e);
+        return rt_fail(err, RT_E_NOMEM, 0, "engine");
+    }
+    rt_metrics_init(&e->metrics);
+    rt_schedule_init(&e->schedule, settings->in_flight_max, settings->in_flight_bytes_max);
+    rt_flights_init(&e->flights, rt_rng_next(&e->rng));
+    e->ready_pending = true;
+    e->wakes_pending = true;
+    e->cursors_pending = true;
+    e->expiry_at_ms = 0;
+    e->poll_at_ms = INT64_MIN;
+    e->tidy_at_ms = INT64_MIN;
+    e->store_pause_until_ms = INT64_MIN;
+    *out = e;
+    return RT_OK;
+}
+
+void rt_engine_submit(rt_engine *e, rt_command *cmd) {
+    RT_ASSERT(cmd->decide != NULL);
+    RT_ASSERT(cmd->done != NULL);
+    cmd->tries = 0;
+    rt_command_list_push(&e->inbox, cmd);
+}
+
+void rt_engine_outcome(rt_engine *e, const rt_outcome *outcome) { rt_upkeep_outcome(e, outcome); }
+
+rt_job_state rt_schedule_place(const rt_engine *e, rt_id queue) {
+    const rt_lane *lane = rt_map_get(&e->schedule.lanes, queue);
+    const bool waits = lane != NULL && (lane->backlog || lane->paused_until_ms > e->now_ms || lane->in_flight >= lane->room);
+    return waits ? RT_JOB_SCHEDULED : RT_JOB_READY;
+}
+
+/* Trims history along with other work; without any, once a minute. */
+static void tidy(rt_engine *e) {
+    if (e->now_ms < e->store_pause_until_ms) return;
+    if (e->open == NULL && !e->tidy_pending && e->now_ms < e->tidy_at_ms) return;
+    rt_batch *b = rt_batch_open(e);
+    if (b == NULL) return;
+    e->tidy_at_ms = e->now_ms + TIDY_EVERY_MS;
+    e->tidy_pending = rt_store_tidy(e->store, e->now_ms, TIDY_OPS_MAX);
+    b->tidied = true;
+}
+
+static int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
+
+static int64_t next_step_ms(const rt_engine *e) {
+    if (e->inbox.count > 0) return e->now_ms;
+    const bool full = e->schedule.in_flight >= e->schedule.in_flight_max || e->schedule.bytes >= e->schedule.bytes_max;
+    int64_t next = earlier(rt_upkeep_next_ms(e), e->tidy_pending ? e->now_ms : e->tidy_at_ms);
+    if (e->own.count > 0) next = e->now_ms;
+    if (!e->draining) {
+        if (e->ready_pending && !full) next = e->now_ms;
+        next = earlier(next, rt_schedule_next_ms(&e->schedule, e->now_ms));
+    }
+    // The engine's own work waits while the store is failing; commands try it each time.
+    return next < e->store_pause_until_ms ? e->store_pause_until_ms : next;
+}
+
+static void publish(rt_engine *e) {
+    rt_metrics *m = &e->metrics;
+    atomic_store_explicit(&m->attempts_in_flight, e->schedule.in_flight, memory_order_relaxed);
+    atomic_store_explicit(&m->bytes_in_flight, e->schedule.bytes, memory_order_relaxed);
+}
+
+int64_t rt_engine_step(rt_engine *e, int64_t now_ms) {
+    e->now_ms = now_ms;
+    rt_batch_settle(e);
+    if (e->ended_count >= BATCHES_MAX) return INT64_MAX; // its store tells when one has ended
+    rt_upkeep(e);
+    rt_batch_decide(e, e->settings.batch_commands_max);
+    rt_take_due(e);
+    tidy(e);
+    rt_batch_submit(e);
+    rt_batch_settle(e);
+    publish(e);
+    return next_step_ms(e);
+}
+
+void rt_engine_drain(rt_engine *e) { e->draining = true; }
+
+size_t rt_engine_busy(const rt_engine *e) {
+    return e->inbox.count + e->own.count + e->ended_count + e->flights.by_job.count;
+}
+
+rt_code rt_engine_trouble(const rt_engine *e, rt_err *why) {
+    if (e->trouble != RT_OK && why != NULL) *why = e->trouble_why;
+    return e->trouble;
+}
+
+rt_code rt_engine_view(rt_engine *e, rt_view **out, rt_err *err) { return rt_store_view(e->store, out, err); }
+uint32_t rt_engine_tag(const rt_engine *e) { return e->store->tag; }
+rt_metrics *rt_engine_metrics(rt_engine *e) { return &e->metrics; }
+
+static void refuse_all(rt_command_list *list) {
+    rt_command *cmd;
+    while ((cmd = rt_command_list_pop(list)) != NULL) {
+        cmd->code = rt_fail(&cmd->err, RT_E_UNAVAILABLE, 0, "the server is stopping");
+        cmd->done(cmd);
+    }
+}
+
+void rt_engine_close(rt_engine *e) {
+    if (e == NULL) return;
+    rt_store_abandon(e->store);
+    for (rt_batch *b = e->ended_first, *next; b != NULL; b = next) {
+        next = b->next;
+        refuse_all(&b->commands);
+        free(b);
+    }
+    refuse_all(&e->inbox);
+    rt_upkeep_close(e);
+    rt_flights_deinit(&e->flights);
+    rt_schedule_deinit(&e->schedule);
+    rt_arena_deinit(&e->arena);
+    free(e->tx.ops);
+    free(e);
+}

@@ -1,0 +1,38 @@
+/* flight.h: the attempts that are under way: who holds which pushed job until when.
+ *
+ * With a store that only this engine takes from, this table IS the lease: a crash forgets it and the job is due again. */
+#ifndef RT_ENGINE_FLIGHT_H
+#define RT_ENGINE_FLIGHT_H
+#include "engine/command.h"
+#include "engine/schedule.h"
+#include "port/executor.h"
+
+typedef struct rt_flight {
+    rt_heap_node deadline;     /* first member: when the lease ends */
+    rt_id job, queue;
+    uint64_t token;            /* fences the outcome */
+    size_t bytes;              /* counted against in_flight_bytes_max */
+    rt_attempt *attempt;       /* owned until it is handed to the executor */
+    bool settling;             /* its outcome is being written */
+    struct rt_flight *next;    /* in its batch, until that has ended */
+} rt_flight;
+
+typedef struct rt_flights {
+    rt_map by_job;
+    rt_heap deadlines;
+    uint64_t last_token;       /* tokens start at random, so that those of another life never match */
+} rt_flights;
+
+void rt_flights_init(rt_flights *f, uint64_t first_token);
+void rt_flights_deinit(rt_flights *f);
+uint64_t rt_flights_new_token(rt_flights *f); /* never 0 */
+/* Takes `attempt`, which carries a new token. NULL: out of memory, `attempt` stays the caller's. */
+rt_flight *rt_flights_add(rt_flights *f, rt_attempt *attempt, size_t bytes, int64_t deadline_ms);
+/* NULL: no such job under way, or under way with another token. token 0: any. */
+rt_flight *rt_flights_find(const rt_flights *f, rt_id job, uint64_t token);
+void rt_flights_remove(rt_flights *f, rt_flight *flight); /* frees it */
+/* The first whose lease has ended by now and is not being settled; it leaves the deadlines. NULL: none. */
+rt_flight *rt_flights_overdue(rt_flights *f, int64_t now_ms);
+int64_t rt_flights_next_ms(const rt_flights *f); /* INT64_MAX: none */
+
+#endif

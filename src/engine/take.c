@@ -1,0 +1,225 @@
+#include <stdlib.h>
+
+#include "engine/core.h"
+
+enum { PAGE_JOBS = 64 };
+
+/* Jobs are copied out of the listing first: starting them writes to the batch that is being listed. */
+typedef struct page {
+    rt_engine *e;
+    rt_job jobs[PAGE_JOBS];
+    uint32_t count, max;
+    int64_t next_due_ms; /* of the first job that is not due yet; INT64_MAX: none seen */
+} page;
+
+static bool add_ready(void *ctx, const rt_job *job) {
+    page *p = ctx;
+    if (rt_flights_find(&p->e->flights, job->id, 0) == NULL) p->jobs[p->count++] = *job;
+    return p->count < p->max;
+}
+
+static bool add_due(void *ctx, const rt_job *job) {
+    page *p = ctx;
+    if (job->due_ms > p->e->now_ms) {
+        p->next_due_ms = job->due_ms;
+        return false;
+    }
+    return add_ready(ctx, job);
+}
+
+/* Lists again after a load, where the store asks for one. */
+static rt_code list_page(rt_engine *e, const rt_job_range *range, rt_each_job *each, page *p) {
+    rt_code code = RT_E_AGAIN;
+    for (int round = 0; code == RT_E_AGAIN && round < RT_LOAD_ROUNDS_MAX; round++) {
+        p->count = 0;
+        p->next_due_ms = INT64_MAX;
+        rt_view *view = rt_store_batch(e->store, &e->err);
+        if (view == NULL) return RT_E_UNAVAILABLE;
+        code = rt_view_jobs(view, range, each, p);
+        if (code == RT_E_AGAIN && rt_store_load(e->store, &e->err) != RT_OK) return RT_E_UNAVAILABLE;
+    }
+    return code;
+}
+
+/* Reads pause and concurrency of a queue whose record is new or has changed. */
+static rt_code know_lane(rt_engine *e, rt_lane *lane) {
+    if (lane->known) return RT_OK;
+    rt_queue queue = {0};
+    rt_code code = RT_E_AGAIN;
+    for (int round = 0; code == RT_E_AGAIN && round < RT_LOAD_ROUNDS_MAX; round++) {
+        rt_view *view = rt_store_batch(e->store, &e->err);
+        if (view == NULL) return RT_E_UNAVAILABLE;
+        code = rt_view_queue(view, lane->queue, &queue);
+        if (code == RT_E_AGAIN && rt_store_load(e->store, &e->err) != RT_OK) return RT_E_UNAVAILABLE;
+    }
+    if (code != RT_OK && code != RT_E_ABSENT) return code;
+    lane->paused_until_ms = queue.paused_until_ms;
+    lane->room_max = queue.in_flight_max > 0 ? queue.in_flight_max : e->settings.queue_in_flight_max;
+    if (lane->room > lane->room_max) lane->room = lane->room_max;
+    lane->known = true;
+    return RT_OK;
+}
+
+static void note_started(rt_engine *e, rt_lane *lane, const rt_job *job, rt_flight *flight) {
+    flight->next = e->open->flights;
+    e->open->flights = flight;
+    e->open->tally.started++;
+    rt_schedule_started(&e->schedule, lane, flight->bytes, e->now_ms);
+    const int64_t due_ms = job->state == RT_JOB_READY ? job->placed_ms : job->due_ms;
+    const int64_t late_ms = e->now_ms > due_ms ? e->now_ms - due_ms : 0;
+    rt_histogram_add(&e->metrics.lateness_s, (double)late_ms / 1000.0);
+}
+
+/* Decides about one due job and notes its attempt in the open batch. CONFLICT: somebody else has it; not an error. */
+static rt_code start_job(rt_engine *e, rt_lane *lane, const rt_job *job) {
+    rt_start start;
+    rt_code code = RT_E_AGAIN;
+    for (int round = 0; code == RT_E_AGAIN && round < RT_LOAD_ROUNDS_MAX; round++) {
+        rt_tx *tx = rt_batch_tx(e);
+        if (tx == NULL) return RT_E_UNAVAILABLE;
+        start = (rt_start){.token = rt_flights_new_token(&e->flights), .write_lease = !e->store->sole_owner};
+        code = rt_delivery_start(tx, job, &start);
+        if (code == RT_OK) code = rt_batch_apply(e, tx);
+        if (code != RT_OK) rt_attempt_free(start.attempt);
+        if (code == RT_E_AGAIN && rt_store_load(e->store, &e->err) != RT_OK) return RT_E_UNAVAILABLE;
+    }
+    if (code == RT_E_CONFLICT) return RT_OK;
+    if (code != RT_OK || start.due == RT_DUE_WRITTEN) return code;
+    rt_flight *flight = rt_flights_add(&e->flights, start.attempt, start.bytes, start.deadline_ms);
+    if (flight == NULL) { // a lease that was written runs out by itself
+        rt_attempt_free(start.attempt);
+        return RT_E_NOMEM;
+    }
+    note_started(e, lane, job, flight);
+    return RT_OK;
+}
+
+/* ---- fresh deliveries ------------------------------------------------------------------------------------------------ */
+
+/* Its queue has no room: it lines up there, so that the FIFO goes on for the others. */
+static rt_code line_up(rt_engine *e, rt_lane *lane, const rt_job *job) {
+    rt_tx *tx = rt_batch_tx(e);
+    if (tx == NULL) return RT_E_UNAVAILABLE;
+    rt_job now = *job;
+    now.state = RT_JOB_SCHEDULED;
+    now.due_ms = job->placed_ms;
+    rt_tx_update_job(tx, job, &now);
+    tx->frees = true;
+    const rt_code code = rt_batch_apply(e, tx);
+    if (code == RT_OK) lane->backlog = true;
+    return code == RT_E_CONFLICT ? RT_OK : code;
+}
+
+static bool is_full(const rt_engine *e) {
+    return e->schedule.in_flight >= e->schedule.in_flight_max || e->schedule.bytes >= e->schedule.bytes_max;
+}
+
+static rt_code take_ready_job(rt_engine *e, const rt_job *job) {
+    rt_lane *lane = rt_schedule_lane(&e->schedule, job->queue);
+    if (lane == NULL) return RT_E_NOMEM;
+    const rt_code code = know_lane(e, lane);
+    if (code != RT_OK) return code;
+    if (lane->backlog || rt_schedule_room(&e->schedule, lane, e->now_ms) == 0) return line_up(e, lane, job);
+    return start_job(e, lane, job);
+}
+
+static uint32_t take_ready(rt_engine *e, uint32_t budget) {
+    while (e->ready_pending && budget > 0 && !is_full(e)) {
+        page p = {.e = e, .max = budget < PAGE_JOBS ? budget : PAGE_JOBS};
+        const rt_job_range range = {
+            .index = RT_INDEX_READY,
+            // Several owners: what others insert may have a lower id, and what was taken has left the FIFO.
+            .after = e->store->sole_owner ? e->ready_after : 0,
+            .to_take = true,
+        };
+        if (list_page(e, &range, add_ready, &p) != RT_OK) return 0;
+        for (uint32_t i = 0; i < p.count; i++) {
+            if (is_full(e)) return 0;
+            if (take_ready_job(e, &p.jobs[i]) != RT_OK) return 0;
+            e->ready_after = p.jobs[i].id;
+            budget--;
+        }
+        if (p.count < p.max) e->ready_pending = false;
+    }
+    return budget;
+}
+
+/* ---- retries, backlogs, delayed messages ----------------------------------------------------------------------------- */
+
+/* A lease of a node that is gone has run out: that was an attempt, and it says nothing of the endpoint. */
+static void settle_lost(rt_engine *e, const rt_job *job) {
+    const rt_outcome lost = {.job = job->id, .token = job->lease, .reason = RT_REASON_LOST, .retry_after_ms = -1};
+    rt_upkeep_outcome(e, &lost);
+}
+
+/* Starts what the page holds; true: all of it, false: the lane or the engine has no more room. */
+static bool start_page(rt_engine *e, rt_lane *lane, const page *p, rt_code *code) {
+    for (uint32_t i = 0; i < p->count && *code == RT_OK; i++) {
+        const rt_job *job = &p->jobs[i];
+        if (job->state == RT_JOB_LEASED) {
+            settle_lost(e, job);
+            continue;
+        }
+        if (!(job->flags & RT_JOB_PULL) && rt_schedule_room(&e->schedule, lane, e->now_ms) == 0) return false;
+        *code = start_job(e, lane, job);
+    }
+    return true;
+}
+
+/* One turn of a lane; returns how many jobs it looked at. */
+static uint32_t serve(rt_engine *e, rt_lane *lane, uint32_t budget, rt_code *code) {
+    *code = know_lane(e, lane);
+    if (*code != RT_OK) return 0;
+    if (lane->paused_until_ms > e->now_ms) {
+        lane->backlog = true;
+        if (lane->paused_until_ms != INT64_MAX) (void)rt_schedule_wake(&e->schedule, lane->queue, lane->paused_until_ms);
+        return 0;
+    }
+    page p = {.e = e, .max = budget < RT_LANE_QUANTUM ? budget : RT_LANE_QUANTUM};
+    const rt_job_range range = {.index = RT_INDEX_DUE, .queue = lane->queue, .until_ms = INT64_MAX, .to_take = true};
+    *code = list_page(e, &range, add_due, &p);
+    if (*code != RT_OK) return 0;
+    const bool had_room = start_page(e, lane, &p, code);
+    lane->backlog = !had_room || p.count == p.max || *code != RT_OK;
+    if (!lane->backlog) {
+        if (p.next_due_ms != INT64_MAX) (void)rt_schedule_wake(&e->schedule, lane->queue, p.next_due_ms);
+    } else if (lane->in_flight < lane->room) {
+        rt_schedule_turn(&e->schedule, lane); // otherwise its next outcome brings it back
+    }
+    return p.count;
+}
+
+static void take_turns(rt_engine *e, uint32_t budget) {
+    rt_schedule_advance(&e->schedule, e->now_ms);
+    // Each lane at most once a step, so that a step ends.
+    uint32_t lanes = e->schedule.sound.count + e->schedule.suspect.count;
+    for (; lanes > 0 && budget > 0; lanes--) {
+        rt_lane *lane = rt_schedule_next(&e->schedule, e->now_ms);
+        if (lane == NULL) return;
+        rt_code code;
+        const uint32_t looked_at = serve(e, lane, budget, &code);
+        budget -= looked_at < budget ? looked_at : budget;
+        if (code != RT_OK) {
+            rt_schedule_turn(&e->schedule, lane);
+            return;
+        }
+    }
+}
+
+void rt_take_due(rt_engine *e) {
+    if (e->draining || e->now_ms < e->store_pause_until_ms) return;
+    const bool lanes = rt_schedule_next_ms(&e->schedule, e->now_ms) <= e->now_ms;
+    if (!lanes && !(e->ready_pending && !is_full(e))) return;
+    if (rt_batch_open(e) == NULL) return;
+    const uint32_t left = take_ready(e, RT_TAKES_MAX / 2);
+    take_turns(e, left + RT_TAKES_MAX / 2);
+}
+
+void rt_take_ended(rt_engine *e, rt_flight *flight, rt_lane_news news) {
+    rt_lane *lane = rt_map_get(&e->schedule.lanes, flight->queue);
+    RT_ASSERT(lane != NULL); // never forgotten while something of it is under way
+    // The job was hidden from its queue's listing while it was under way: look again.
+    if (news != RT_LANE_WORKED) lane->backlog = true;
+    rt_schedule_ended(&e->schedule, lane, flight->bytes, news);
+    rt_flights_remove(&e->flights, flight);
+}

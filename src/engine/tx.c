@@ -1,0 +1,96 @@
+#include <string.h>
+
+#include "engine/command.h"
+
+/* The next free op, or NULL when the change has grown too large (the engine then refuses it). */
+static rt_op *next_op(rt_tx *tx, rt_op_kind kind) {
+    if (tx->ops_count == RT_CHANGE_OPS_MAX) {
+        tx->overflow = true;
+        return NULL;
+    }
+    rt_op *op = &tx->ops[tx->ops_count++];
+    op->kind = kind;
+    return op;
+}
+
+/* A copy of a record that lives until the decision is applied. Out of memory counts as too large: refused whole. */
+static void *keep(rt_tx *tx, const void *record, size_t bytes) {
+    if (record == NULL) return NULL;
+    void *copy = rt_arena_alloc(tx->arena, bytes);
+    if (copy == NULL) tx->overflow = true;
+    else memcpy(copy, record, bytes);
+    return copy;
+}
+
+static void put_job(rt_tx *tx, const rt_job *was, const rt_job *now) {
+    rt_op *op = next_op(tx, RT_OP_JOB);
+    if (op == NULL) return;
+    rt_job *kept = keep(tx, now, sizeof *now);
+    if (kept != NULL) kept->version = was == NULL ? 1 : was->version + 1;
+    op->job.was = keep(tx, was, sizeof *was);
+    op->job.now = kept;
+}
+
+void rt_tx_insert_job(rt_tx *tx, const rt_job *now) { put_job(tx, NULL, now); }
+void rt_tx_update_job(rt_tx *tx, const rt_job *was, const rt_job *now) { put_job(tx, was, now); }
+void rt_tx_remove_job(rt_tx *tx, const rt_job *was) { put_job(tx, was, NULL); }
+
+void rt_tx_put_queue(rt_tx *tx, const rt_queue *was, const rt_queue *now) {
+    rt_op *op = next_op(tx, RT_OP_QUEUE);
+    if (op == NULL) return;
+    rt_queue *kept = keep(tx, now, sizeof *now);
+    if (kept != NULL) kept->version = was == NULL ? 1 : was->version + 1;
+    op->queue.was = keep(tx, was, sizeof *was);
+    op->queue.now = kept;
+}
+
+void rt_tx_put_lease(rt_tx *tx, const rt_lease *was, const rt_lease *now) {
+    rt_op *op = next_op(tx, RT_OP_LEASE);
+    if (op == NULL) return;
+    rt_lease *kept = keep(tx, now, sizeof *now);
+    if (kept != NULL) kept->version = was == NULL ? 1 : was->version + 1;
+    op->lease.was = keep(tx, was, sizeof *was);
+    op->lease.now = kept;
+}
+
+void rt_tx_put_doc(rt_tx *tx, const rt_doc *was, const rt_doc *now) {
+    rt_op *op = next_op(tx, RT_OP_DOC);
+    if (op == NULL) return;
+    rt_doc *kept = keep(tx, now, sizeof *now);
+    if (kept != NULL) kept->version = was == NULL ? 1 : was->version + 1;
+    op->doc.was = keep(tx, was, sizeof *was);
+    op->doc.now = kept;
+}
+
+void rt_tx_put_body(rt_tx *tx, rt_id id, rt_str bytes) {
+    rt_op *op = next_op(tx, RT_OP_BODY);
+    if (op == NULL) return;
+    op->body.id = id;
+    op->body.bytes = bytes;
+}
+
+void rt_tx_event(rt_tx *tx, rt_job *job, rt_event event) {
+    rt_op *op = next_op(tx, RT_OP_EVENT);
+    if (op == NULL) return;
+    event.seq = rt_store_new_seq(tx->store);
+    event.prev = job->last_event;
+    event.job = job->id;
+    event.queue = job->queue;
+    event.at_ms = tx->now_ms;
+    job->last_event = event.seq;
+    op->event = keep(tx, &event, sizeof event);
+}
+
+void rt_tx_guard(rt_tx *tx, rt_doc_kind kind, rt_str name, uint64_t version) {
+    for (uint32_t i = 0; i < tx->guards_count; i++) {
+        const rt_guard *g = &tx->guards[i];
+        if (g->kind == kind && rt_str_eq(g->name, name)) return;
+    }
+    if (tx->guards_count == RT_CHANGE_GUARDS_MAX) {
+        tx->overflow = true;
+        return;
+    }
+    tx->guards[tx->guards_count++] = (rt_guard){.kind = kind, .name = name, .version = version};
+}
+
+rt_id rt_tx_new_id(rt_tx *tx) { return rt_store_new_id(tx->store); }

@@ -1,0 +1,226 @@
+#include <stdlib.h>
+
+#include "engine/core.h"
+
+/* Every command here belongs to the engine itself and is asked again until it is durable: nobody else would. */
+static bool must_repeat(const rt_command *cmd) {
+    return cmd->code == RT_E_UNAVAILABLE || cmd->code == RT_E_FULL || cmd->code == RT_E_CONFLICT || cmd->code == RT_E_IO ||
+           cmd->code == RT_E_NOMEM || cmd->code == RT_E_AGAIN;
+}
+
+static void submit_own(rt_engine *e, rt_command *cmd) {
+    cmd->tries = 0;
+    rt_command_list_push(&e->own, cmd);
+}
+
+/* ---- outcomes ------------------------------------------------------------------------------------------------------ */
+
+typedef struct own_settle {
+    rt_settle settle; /* first member */
+    rt_flight *flight; /* NULL: of another node that is gone */
+} own_settle;
+
+static void settle_done(rt_command *cmd) {
+    own_settle *o = (own_settle *)cmd;
+    rt_engine *e = cmd->ctx;
+    if (must_repeat(cmd)) {
+        submit_own(e, cmd);
+        return;
+    }
+    if (o->flight != NULL) rt_take_ended(e, o->flight, o->settle.worked ? RT_LANE_WORKED : RT_LANE_FAILED);
+    free(o);
+}
+
+void rt_upkeep_outcome(rt_engine *e, const rt_outcome *outcome) {
+    rt_flight *flight = rt_flights_find(&e->flights, outcome->job, outcome->token);
+    if (flight != NULL && flight->settling) return; // told twice, or late after its lease: the first word stands
+    if (flight == NULL && (e->store->sole_owner || outcome->reason != RT_REASON_LOST)) return;
+    own_settle *o = malloc(sizeof *o);
+    // Out of memory: the attempt stays open until its lease runs out, and is then told lost.
+    if (o == NULL) return;
+    rt_settle_init(&o->settle, outcome, !e->store->sole_owner);
+    o->settle.cmd.done = settle_done;
+    o->settle.cmd.ctx = e;
+    o->flight = flight;
+    if (flight != NULL) {
+        flight->settling = true;
+        rt_heap_remove(&e->flights.deadlines, &flight->deadline);
+    }
+    if (outcome->took_ms > 0 && outcome->status > 0) {
+        rt_histogram_add(&e->metrics.attempt_s, (double)outcome->took_ms / 1000.0);
+    }
+    submit_own(e, &o->settle.cmd);
+}
+
+static void settle_overdue(rt_engine *e) {
+    rt_flight *flight;
+    while ((flight = rt_flights_overdue(&e->flights, e->now_ms)) != NULL) {
+        const rt_outcome lost = {.job = flight->job, .token = flight->token, .reason = RT_REASON_LOST, .retry_after_ms = -1};
+        rt_upkeep_outcome(e, &lost);
+        if (flight->settling) continue;
+        (void)rt_heap_set(&e->flights.deadlines, &flight->deadline, e->now_ms + RT_STORE_PAUSE_MS);
+        return; // no memory: try again a little later
+    }
+}
+
+/* ---- expiry -------------------------------------------------------------------------------------------------------- */
+
+static void expiry_done(rt_command *cmd) {
+    rt_engine *e = cmd->ctx;
+    e->expiry_busy = false;
+    const int64_t next_ms = cmd->code == RT_OK ? e->expiry.next_ms : e->now_ms + RT_STORE_PAUSE_MS;
+    // What was written since with an earlier end has lowered it already.
+    if (next_ms < e->expiry_at_ms) e->expiry_at_ms = next_ms;
+}
+
+static void sweep(rt_engine *e) {
+    if (e->expiry_busy || e->expiry_at_ms > e->now_ms) return;
+    e->expiry_busy = true;
+    e->expiry_at_ms = INT64_MAX;
+    rt_expiry_step_init(&e->expiry);
+    e->expiry.cmd.done = expiry_done;
+    e->expiry.cmd.ctx = e;
+    submit_own(e, &e->expiry.cmd);
+}
+
+/* ---- cursors ------------------------------------------------------------------------------------------------------- */
+
+typedef struct cursor_task {
+    rt_heap_node node; /* first member: sleeps until its next slice */
+    rt_cursor_step step;
+} cursor_task;
+
+static cursor_task *task_of(rt_command *cmd) {
+    return (cursor_task *)((char *)cmd - offsetof(cursor_task, step));
+}
+
+static void cursor_done(rt_command *cmd);
+
+static void step_cursor(rt_engine *e, cursor_task *task) {
+    const rt_id id = task->step.id;
+    rt_cursor_step_init(&task->step);
+    task->step.id = id;
+    task->step.cmd.done = cursor_done;
+    task->step.cmd.ctx = e;
+    submit_own(e, &task->step.cmd);
+}
+
+static void cursor_done(rt_command *cmd) {
+    rt_engine *e = cmd->ctx;
+    cursor_task *task = task_of(cmd);
+    if (cmd->code == RT_OK && task->step.finished) {
+        e->cursors_busy--;
+        free(task);
+        return;
+    }
+    int64_t at_ms = cmd->code == RT_OK ? task->step.next_ms : e->now_ms + RT_STORE_PAUSE_MS;
+    if (at_ms < e->now_ms) at_ms = e->now_ms;
+    if (!rt_heap_set(&e->cursors, &task->node, at_ms)) step_cursor(e, task);
+}
+
+void rt_upkeep_cursor(rt_engine *e, rt_id id) {
+    cursor_task *task = calloc(1, sizeof *task);
+    if (task == NULL) {
+        e->cursors_pending = true; // it is on disk: found by the next look at all of them
+        return;
+    }
+    *task = (cursor_task){.node = {.tie = id}, .step = {.id = id}};
+    e->cursors_busy++;
+    if (!rt_heap_set(&e->cursors, &task->node, e->now_ms)) step_cursor(e, task);
+}
+
+static bool add_cursor(void *ctx, const rt_doc *doc) {
+    if (doc->name.len == 8) rt_upkeep_cursor(ctx, rt_get_be64((const unsigned char *)doc->name.ptr));
+    return true;
+}
+
+/* At the start, and when one could not be noted: only while none is known, or one would be carried on twice. */
+static void find_cursors(rt_engine *e) {
+    if (!e->cursors_pending || e->cursors_busy > 0 || e->now_ms < e->store_pause_until_ms) return;
+    rt_view *view;
+    if (rt_store_view(e->store, &view, &e->err) != RT_OK) return;
+    e->cursors_pending = rt_view_docs(view, RT_DOC_CURSOR, RT_STR_EMPTY, RT_STR_EMPTY, add_cursor, e) != RT_OK;
+    rt_view_close(view);
+}
+
+static void carry_on(rt_engine *e) {
+    for (;;) {
+        rt_heap_node *first = rt_heap_first(&e->cursors);
+        if (first == NULL || first->at_ms > e->now_ms) return;
+        rt_heap_remove(&e->cursors, first);
+        step_cursor(e, (cursor_task *)first);
+    }
+}
+
+/* ---- wake times ---------------------------------------------------------------------------------------------------- */
+
+typedef struct wakes {
+    rt_engine *e;
+    uint32_t count;
+} wakes;
+
+static bool add_wake(void *ctx, const rt_wake *wake) {
+    wakes *w = ctx;
+    if (!rt_schedule_wake(&w->e->schedule, wake->queue, wake->due_ms)) return false;
+    w->e->wakes_after = wake->queue;
+    return ++w->count < RT_WAKES_SLICE;
+}
+
+/* Fills the schedule after a start or a failed batch, a slice a step, so that a server with many queues answers at once. */
+static void find_wakes(rt_engine *e) {
+    if (!e->wakes_pending || e->now_ms < e->store_pause_until_ms) return;
+    rt_view *view;
+    if (rt_store_view(e->store, &view, &e->err) != RT_OK) return;
+    wakes w = {.e = e};
+    const rt_code code = rt_view_wakes(view, e->wakes_after, add_wake, &w);
+    rt_view_close(view);
+    if (code != RT_OK || w.count == RT_WAKES_SLICE) return;
+    e->wakes_pending = false;
+    e->wakes_after = 0;
+}
+
+/* Other nodes write to the same store: look for what they left. */
+static void poll_others(rt_engine *e) {
+    if (e->store->sole_owner || e->now_ms < e->poll_at_ms) return;
+    e->poll_at_ms = e->now_ms + RT_POLL_MS;
+    e->ready_pending = true;
+    e->wakes_pending = true;
+    if (e->expiry_at_ms > e->now_ms) e->expiry_at_ms = e->now_ms;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------------------------ */
+
+void rt_upkeep(rt_engine *e) {
+    poll_others(e);
+    find_wakes(e);
+    find_cursors(e);
+    settle_overdue(e);
+    sweep(e);
+    carry_on(e);
+}
+
+static int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
+
+int64_t rt_upkeep_next_ms(const rt_engine *e) {
+    if (e->wakes_pending || (e->cursors_pending && e->cursors_busy == 0)) return e->now_ms;
+    int64_t next = rt_flights_next_ms(&e->flights);
+    if (!e->expiry_busy) next = earlier(next, e->expiry_at_ms);
+    const rt_heap_node *cursor = rt_heap_first(&e->cursors);
+    if (cursor != NULL) next = earlier(next, cursor->at_ms);
+    return e->store->sole_owner ? next : earlier(next, e->poll_at_ms);
+}
+
+void rt_upkeep_close(rt_engine *e) {
+    rt_heap_node *node;
+    while ((node = rt_heap_first(&e->cursors)) != NULL) {
+        rt_heap_remove(&e->cursors, node);
+        free((cursor_task *)node);
+    }
+    rt_heap_deinit(&e->cursors);
+    // What still waits is ours: outcomes and cursor steps. The expiry step lives in the engine.
+    rt_command *cmd;
+    while ((cmd = rt_command_list_pop(&e->own)) != NULL) {
+        if (cmd->done == settle_done) free(cmd);
+        else if (cmd->done == cursor_done) free(task_of(cmd));
+    }
+}
