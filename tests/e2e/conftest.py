@@ -1,0 +1,71 @@
+"""Fixtures of the end-to-end tests: the real binary (RETRYD_BIN, default build/retryd) and receivers under control."""
+import os
+import sys
+
+import pytest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from receiver import Receiver  # noqa: E402
+from server import Retryd      # noqa: E402
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "slow: takes long; left out when a sanitizer slows everything down")
+    config.addinivalue_line("markers", "threads: worth running under ThreadSanitizer")
+
+
+@pytest.hookimpl(tryfirst=True, hookwrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = (yield).get_result()
+    setattr(item, "report_" + report.when, report)
+
+
+@pytest.fixture
+def start_retryd(tmp_path, request):
+    """start_retryd(settings={…}, name="a", flags=[…]): as many servers as a test wants. At the end each must still be there
+    (unless the test ended it) and go quietly."""
+    servers = []
+
+    def start(settings=None, name="data", flags=(), wait=True):
+        server = Retryd(tmp_path / name, settings, flags)
+        servers.append(server)
+        return server.start() if wait else server
+
+    yield start
+    failed = getattr(request.node, "report_call", None) is None or request.node.report_call.failed
+    for server in servers:
+        if failed and os.path.exists(server.log_path):
+            print(f"---- {server.log_path}\n{server.log()[-4000:]}")
+        died = server.process is not None and server.process.returncode not in (None, 0, -9)
+        if server.running():
+            code = None
+            try:
+                code = server.stop()
+            finally:
+                server.kill()
+            assert code == 0, f"retryd ended with {code}:\n{server.log()[-4000:]}"
+        assert not died, f"retryd died with {server.process.returncode}:\n{server.log()[-4000:]}"
+
+
+@pytest.fixture
+def retryd(start_retryd):
+    return start_retryd()
+
+
+@pytest.fixture
+def start_receiver():
+    receivers = []
+
+    def start(**how):
+        receivers.append(Receiver(**how))
+        return receivers[-1]
+
+    yield start
+    for receiver in receivers:
+        receiver.close()
+
+
+@pytest.fixture
+def receiver(start_receiver):
+    return start_receiver()
