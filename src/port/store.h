@@ -19,7 +19,8 @@
  *      DONE       -                   -
  *      expires_ms > 0 and neither DEAD nor DONE: expiry(expires, job). Documents and leases with an end are in expiry too.
  *
- *    A body lives as long as one job that is not DONE names it.
+ *    A body lives as long as one job that is not DONE names it. A body that no job of its own change names, and a job that
+ *    names a body which is not there, are RT_E_INVALID. So is a job that is DONE without a last_event: it would stay for ever.
  * 5. Ids and event numbers are given out by the store and rise within a home whatever the clock does; a batch that fails
  *    may leave gaps.
  *
@@ -47,7 +48,9 @@ typedef struct rt_view rt_view;
 typedef enum rt_op_kind { RT_OP_JOB, RT_OP_QUEUE, RT_OP_LEASE, RT_OP_DOC, RT_OP_BODY, RT_OP_EVENT } rt_op_kind;
 
 /* was NULL: insert (RT_E_EXISTS if the record is there). now NULL: delete. Both: replace; now->version = was->version + 1.
- * An inserted record has version 1. Events and bodies are only inserted (bodies go away by themselves, see 4). */
+ * An inserted record has version 1. Events and bodies are only inserted (bodies go away by themselves, see 4).
+ * A change writes a record at most once. Names and values beyond the limits of record.h: RT_E_TOO_LARGE (an event's text is
+ * cut instead). Strings may be those that the batch's view lent, but for the bytes of a body. */
 typedef struct rt_op {
     rt_op_kind kind;
     union {
@@ -100,7 +103,9 @@ typedef struct rt_job_range {
     bool backwards, to_take;
 } rt_job_range;
 
-/* Called per record, which is lent for the call. False: enough, stop. */
+/* Called per record, which is lent for the call. False: enough, stop. It may read through the same view (listings too), but
+ * not apply.
+ * docs: by name, those that start with `prefix`, strictly behind `after` (empty: from the first). queues: `gone` ones too. */
 typedef bool rt_each_job(void *ctx, const rt_job *job);
 typedef bool rt_each_doc(void *ctx, const rt_doc *doc);
 typedef bool rt_each_queue(void *ctx, const rt_queue *queue);
@@ -165,7 +170,8 @@ typedef struct rt_store_ops {
     /* Adds a change to the batch, or refuses it whole: CONFLICT, EXISTS, FULL, or UNAVAILABLE/IO (then commit will end
      * the batch as FAILED). Borrows everything for the call. */
     rt_code (*apply)(rt_store *s, const rt_change *change, rt_err *err);
-    /* Ends the batch under a number that the caller raises by one each time. Its end is told by rt_store_poll. */
+    /* Ends the batch under a number that the caller raises by one each time. Its end is told by rt_store_poll.
+     * Without an open batch, or with an empty one, that is DURABLE. */
     void (*commit)(rt_store *s, uint64_t batch_no);
     /* The next ended batch in order of submission: true and *batch_no, *end (*err says why one failed). */
     bool (*poll)(rt_store *s, uint64_t *batch_no, rt_batch_end *end, rt_err *err);
@@ -174,7 +180,8 @@ typedef struct rt_store_ops {
     rt_id (*new_id)(rt_store *s);
     uint64_t (*new_seq)(rt_store *s);
     /* Upkeep within the open batch, at most `ops_max` writes: folds counters, drops history beyond its bounds together
-     * with the DONE jobs whose last event goes. True: there is more to do. */
+     * with the DONE jobs whose last event goes. True: there is more to do. ops_max >= 2. Events go oldest (lowest seq)
+     * first, while there are more than `events` of them or the oldest has at_ms <= now_ms - age_ms. */
     bool (*tidy)(rt_store *s, int64_t now_ms, uint32_t ops_max);
     void (*close)(rt_store *s);
 } rt_store_ops;
