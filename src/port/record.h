@@ -84,7 +84,9 @@ typedef struct rt_job {
     uint8_t state;       /* rt_job_state */
     uint8_t reason;      /* rt_reason */
     uint8_t flags;       /* enum rt_job_flags */
-    uint8_t spare[5];    /* zero */
+    uint8_t spare;       /* zero */
+    uint16_t delay_s;    /* message on a queue with delays, and its deliveries: the delay it was posted with */
+    uint8_t spare2[2];   /* zero */
 } rt_job;
 _Static_assert(sizeof(rt_job) == 120, "stored as is, little endian");
 
