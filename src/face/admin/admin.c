@@ -1,0 +1,55 @@
+#include "face/admin/admin.h"
+
+#include "face/admin/pages.h"
+
+/* Literal segments stand before placeholders that would match them. */
+static const rt_route ROUTES_V1[] = {
+    {"GET", "/v1/queues", rt_page_queue_list, RT_ON_READER},
+    {"GET", "/v1/queues/{queue}", rt_page_queue_get, 0},
+    {"POST", "/v1/queues/{queue}/pause", rt_page_queue_pause, 0},
+    {"POST", "/v1/queues/{queue}/resume", rt_page_queue_resume, 0},
+    {"GET", "/v1/jobs/{job}", rt_page_job_get, 0},
+    {"DELETE", "/v1/jobs/{job}", rt_page_job_delete, 0},
+    {"GET", "/v1/jobs/{job}/attempts", rt_page_job_attempts, RT_ON_READER},
+    {"GET", "/v1/attempts", rt_page_attempts, RT_ON_READER},
+    {"GET", "/v1/dead", rt_page_dead_list, RT_ON_READER},
+    {"POST", "/v1/dead/redrive", rt_page_dead_redrive_many, RT_ON_READER},
+    {"POST", "/v1/dead/delete", rt_page_dead_delete_many, RT_ON_READER},
+    {"POST", "/v1/dead/{job}/redrive", rt_page_dead_redrive, 0},
+    {"DELETE", "/v1/dead/{job}", rt_page_dead_delete, 0},
+};
+static const rt_route ROUTES_METRICS[] = {{"GET", "/metrics", rt_page_metrics, 0}};
+static const rt_route ROUTES_HEALTH[] = {{"GET", "/healthz", rt_page_health, 0}};
+static const rt_route ROUTES_READY[] = {{"GET", "/readyz", rt_page_ready, 0}};
+static const rt_route ROUTES_OPENAPI[] = {{"GET", "/openapi.json", rt_page_openapi, 0}};
+
+static void want_operator(rt_exchange *x) {
+    if (!rt_api_allows(x, RT_STR("*"))) rt_problem(x, 401, "This page wants a token for all projects (\"*\").");
+}
+
+static void not_found(rt_exchange *x) { rt_problem(x, 404, "There is no such path."); }
+
+static void not_allowed(rt_exchange *x, rt_str allow) {
+    rt_exchange_set_header(x, "Allow", allow);
+    rt_problem(x, 405, "This path takes %.*s.", RT_STR_ARG(allow));
+}
+
+static void refuse(rt_exchange *x, unsigned status, rt_str why) { rt_problem(x, status, "%.*s", RT_STR_ARG(why)); }
+
+#define FACE(at, table, check) \
+    {.prefix = (at), .routes = (table), .routes_count = sizeof(table) / sizeof(table)[0], .before = (check), \
+     .not_found = not_found, .not_allowed = not_allowed, .refuse = refuse}
+
+void rt_face_admin(rt_api *api, const rt_face *out[RT_ADMIN_FACES]) {
+    static rt_face faces[RT_ADMIN_FACES] = {
+        FACE("/v1", ROUTES_V1, want_operator),
+        FACE("/metrics", ROUTES_METRICS, want_operator),
+        FACE("/healthz", ROUTES_HEALTH, NULL),
+        FACE("/readyz", ROUTES_READY, NULL),
+        FACE("/openapi.json", ROUTES_OPENAPI, NULL),
+    };
+    for (int i = 0; i < RT_ADMIN_FACES; i++) {
+        faces[i].app = api;
+        out[i] = &faces[i];
+    }
+}

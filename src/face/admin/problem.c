@@ -1,0 +1,127 @@
+#include "face/admin/problem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+static const char *title_of(unsigned status) {
+    switch (status) {
+        case 400: return "Bad Request";
+        case 401: return "Unauthorized";
+        case 403: return "Forbidden";
+        case 404: return "Not Found";
+        case 405: return "Method Not Allowed";
+        case 409: return "Conflict";
+        case 413: return "Content Too Large";
+        case 431: return "Request Header Fields Too Large";
+        case 503: return "Service Unavailable";
+        default: return "Error";
+    }
+}
+
+static void reply_problem(rt_exchange *x, unsigned status, const char *detail) {
+    if (status == 503) rt_exchange_set_header(x, "Retry-After", RT_STR("1"));
+    if (status == 401) rt_exchange_set_header(x, "WWW-Authenticate", RT_STR("Bearer"));
+    json_t *json = json_pack("{s:s, s:s, s:i, s:s}", "type", "about:blank", "title", title_of(status), "status", (int)status,
+                             "detail", detail);
+    char *text = json == NULL ? NULL : json_dumps(json, 0);
+    rt_exchange_reply(x, status, "application/problem+json", text == NULL ? RT_STR("{}") : rt_str_of(text));
+    free(text);
+    json_decref(json);
+}
+
+void rt_problem(rt_exchange *x, unsigned status, const char *detail_fmt, ...) {
+    char detail[512];
+    va_list args;
+    va_start(args, detail_fmt);
+    (void)vsnprintf(detail, sizeof detail, detail_fmt, args);
+    va_end(args);
+    reply_problem(x, status, detail);
+}
+
+void rt_problem_of(rt_exchange *x, rt_code code, const rt_err *err, const char *what) {
+    const char *why = err != NULL && err->msg[0] != '\0' ? err->msg : NULL;
+    switch (code) {
+        case RT_E_ABSENT: rt_problem(x, 404, "There is no such %s.", what); return;
+        case RT_E_EXISTS:
+        case RT_E_FENCED:
+        case RT_E_CONFLICT:
+        case RT_E_INVALID: rt_problem(x, 409, "%s", why != NULL ? why : "The state of the record does not allow this."); return;
+        case RT_E_TOO_LARGE: rt_problem(x, 413, "%s", why != NULL ? why : "The request is too large."); return;
+        case RT_E_FORBIDDEN: rt_problem(x, 403, "%s", why != NULL ? why : "Not allowed."); return;
+        case RT_OK:
+        case RT_E_AGAIN:
+        case RT_E_FULL:
+        case RT_E_UNAVAILABLE:
+        case RT_E_IO:
+        case RT_E_CORRUPT:
+        case RT_E_NOMEM:
+        case RT_CODE_COUNT: break;
+    }
+    rt_problem(x, 503, "%s", why != NULL ? why : "The store does not answer now; try again in a moment.");
+}
+
+void rt_problem_busy(rt_exchange *x) {
+    rt_problem(x, 503, "Too many requests are waiting; try again in a moment.");
+}
+
+void rt_reply_json(rt_exchange *x, unsigned status, json_t *json) {
+    char *text = json == NULL ? NULL : json_dumps(json, JSON_ENCODE_ANY);
+    json_decref(json);
+    if (text == NULL) {
+        rt_problem(x, 503, "Out of memory.");
+        return;
+    }
+    rt_exchange_reply(x, status, "application/json", rt_str_of(text));
+    free(text);
+}
+
+json_t *rt_body_json(rt_exchange *x) {
+    const rt_str body = rt_str_trim(rt_exchange_body(x));
+    if (body.len == 0) return json_object();
+    json_error_t why;
+    json_t *json = json_loadb(body.ptr, body.len, JSON_REJECT_DUPLICATES, &why);
+    if (json == NULL) {
+        rt_problem(x, 400, "The body is not JSON: %s at line %d, column %d.", why.text, why.line, why.column);
+        return NULL;
+    }
+    if (!json_is_object(json)) {
+        json_decref(json);
+        rt_problem(x, 400, "The body must be a JSON object.");
+        return NULL;
+    }
+    return json;
+}
+
+bool rt_arg_int(rt_exchange *x, const char *name, int64_t low, int64_t high, int64_t preset, int64_t *out) {
+    rt_str text;
+    *out = preset;
+    if (!rt_exchange_arg(x, name, &text) || text.len == 0) return true;
+    if (rt_str_to_i64(text, out) && *out >= low && *out <= high) return true;
+    rt_problem(x, 400, "The query parameter \"%s\" must be a whole number from %lld to %lld.", name, (long long)low,
+               (long long)high);
+    return false;
+}
+
+bool rt_param_id(rt_exchange *x, size_t i, const char *what, rt_id *out) {
+    if (rt_id_parse(rt_engine_tag(rt_api_of(x)->engine), rt_exchange_param(x, i), out)) return true;
+    rt_problem(x, 404, "There is no such %s.", what);
+    return false;
+}
+
+json_t *rt_json_time(int64_t ms) {
+    if (ms <= 0 || ms == INT64_MAX) return json_null();
+    const time_t seconds = (time_t)(ms / 1000);
+    struct tm utc;
+    char text[64];
+    if (gmtime_r(&seconds, &utc) == NULL) return json_null();
+    const size_t len = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
+    (void)snprintf(text + len, sizeof text - len, ".%03dZ", (int)(ms % 1000));
+    return json_string(text);
+}
+
+json_t *rt_json_id(const rt_exchange *x, rt_id id) {
+    if (id == 0) return json_null();
+    return json_string(rt_id_format(rt_engine_tag(rt_api_of(x)->engine), id).s);
+}

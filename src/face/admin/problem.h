@@ -1,0 +1,25 @@
+/* problem.h: errors of /v1 as RFC 9457 problem details, and replies in JSON. */
+#ifndef RT_FACE_ADMIN_PROBLEM_H
+#define RT_FACE_ADMIN_PROBLEM_H
+#include <jansson.h>
+
+#include "face/common/api.h"
+
+/* `detail` names the field and the rule. */
+void rt_problem(rt_exchange *x, unsigned status, const char *detail_fmt, ...) RT_PRINTF(3, 4);
+/* What a code of the engine or of a read means to a client. `what` is not there: "job", "queue", … */
+void rt_problem_of(rt_exchange *x, rt_code code, const rt_err *err, const char *what);
+void rt_problem_busy(rt_exchange *x); /* 503: the engine's ring is full */
+/* Replies with the JSON and releases it. NULL: 503, out of memory. */
+void rt_reply_json(rt_exchange *x, unsigned status, json_t *json);
+/* The body as a JSON object; an empty body is an empty object. NULL: replied with 400. The caller releases it. */
+json_t *rt_body_json(rt_exchange *x);
+/* A whole number from the query in [low, high], or `preset` if absent. False: replied with 400. */
+bool rt_arg_int(rt_exchange *x, const char *name, int64_t low, int64_t high, int64_t preset, int64_t *out);
+/* The i-th path parameter as an id. False: replied with 404 for `what`. */
+bool rt_param_id(rt_exchange *x, size_t i, const char *what, rt_id *out);
+/* RFC 3339 in UTC with milliseconds; JSON null for 0 or "never". */
+json_t *rt_json_time(int64_t ms);
+json_t *rt_json_id(const rt_exchange *x, rt_id id); /* null for 0 */
+
+#endif
