@@ -1,7 +1,7 @@
 /* server.h: HTTP/1.1 over libmicrohttpd, driven by one epoll loop of ours.
  *
  * Every connection is bounded: header bytes, body bytes (413), time to send a request, time idle, requests under way
- * (503 with Retry-After), connections in all and per address. */
+ * (503 with Retry-After), connections in all. */
 #ifndef RT_HTTP_SERVER_H
 #define RT_HTTP_SERVER_H
 #include "http/exchange.h"
@@ -15,7 +15,8 @@ typedef struct rt_server_config {
     size_t faces_count;
     size_t body_bytes_max;        /* 1 MiB */
     uint32_t connections_max;     /* 4096 */
-    uint32_t idle_timeout_s;      /* 60; also for a request that is sent too slowly */
+    uint32_t idle_timeout_s;      /* from one reply to the next request line: 60 */
+    uint32_t request_timeout_s;   /* to send a request whole, and to read its reply; then the connection is cut off: 30 */
     uint32_t deadline_ms;         /* for suspended exchanges: 30000 */
     uint32_t suspended_max;       /* 8192 */
     uint32_t readers;             /* reader threads: 1 */
@@ -30,6 +31,7 @@ rt_code rt_server_run(rt_server *s, rt_err *err);
 /* Any thread, also a signal handler: no new connections; what is under way is finished (at most deadline_ms); then
  * rt_server_run returns. */
 void rt_server_stop(rt_server *s);
+/* After everybody who was handed a suspended exchange has resumed it (the engine is closed). NULL is a no-op. */
 void rt_server_close(rt_server *s);
 
 typedef struct rt_server_stats { uint64_t requests, connections, suspended, refused; } rt_server_stats;

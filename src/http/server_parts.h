@@ -1,0 +1,60 @@
+/* server_parts.h: what a server is made of, for the files of src/http alone. All of it belongs to the API thread, except
+ * `stop`, `returns` and the counters. */
+#ifndef RT_HTTP_SERVER_PARTS_H
+#define RT_HTTP_SERVER_PARTS_H
+#include <microhttpd.h>
+
+#include "base/rng.h"
+#include "http/deadline.h"
+#include "http/exchange_parts.h"
+#include "http/reader.h"
+#include "http/server.h"
+
+/* One connection. It waits in one of the server's four lists of deadlines. */
+typedef struct rt_peer {
+    rt_deadline wait; /* first member: a deadline that is over names its peer */
+    struct MHD_Connection *connection;
+    int fd;
+    rt_exchange *x; /* its request under way, or NULL */
+} rt_peer;
+
+struct rt_server {
+    rt_server_config cfg;
+    uint16_t port;
+    int listen_fd; /* -1: MHD has it, or it is closed */
+    int daemon_fd;
+    struct MHD_Daemon *daemon;
+    rt_router *router;
+    rt_readers *readers;
+    rt_returns returns;
+    rt_rng rng;
+    int64_t now_mono_ms; /* read once a turn of the loop */
+    rt_deadlines idle, receiving, out, sending;
+    rt_exchange *spare; /* linked by `next` */
+    size_t spare_count;
+    size_t active;      /* exchanges whose client waits for them */
+    size_t out_count;   /* exchanges that somebody is still to resume */
+    size_t body_bytes;  /* of request bodies in memory */
+    atomic_bool stop;
+    bool draining;
+    atomic_uint_fast64_t requests, connections, suspended, refused;
+};
+
+/* NULL: out of memory. */
+rt_exchange *rt_server_take_exchange(rt_server *s, struct MHD_Connection *connection);
+void rt_server_recycle(rt_server *s, rt_exchange *x);
+/* Has the face of `x` say why the server itself does not take the request; 503 gets a Retry-After. */
+void rt_server_refuse(rt_server *s, rt_exchange *x, unsigned status, rt_str why);
+int64_t rt_server_mono_us(void);
+
+/* What libmicrohttpd calls (intake.c); `cls` is the rt_server, a request's context its rt_peer. */
+void *rt_intake_target(void *cls, const char *target, struct MHD_Connection *connection);
+enum MHD_Result rt_intake_access(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
+                                 const char *version, const char *data, size_t *data_bytes, void **context);
+size_t rt_intake_unescape(void *cls, struct MHD_Connection *connection, char *s);
+void rt_intake_completed(void *cls, struct MHD_Connection *connection, void **context,
+                         enum MHD_RequestTerminationCode how);
+void rt_intake_connection(void *cls, struct MHD_Connection *connection, void **context,
+                          enum MHD_ConnectionNotificationCode what);
+
+#endif
