@@ -96,5 +96,7 @@ typedef struct rt_work_backoff {
 const char *rt_work_backoff_check(const rt_work_backoff *b);
 /* `b` NULL: no descriptor: the larger of 1 s and the previous interval. previous_s 0: none. Returns seconds, >= 1. */
 uint64_t rt_work_backoff_next_s(const rt_work_backoff *b, uint64_t previous_s);
+/* The same after an interval that need not be whole seconds; below a second counts as a second. 0: none. */
+uint64_t rt_work_backoff_next_after_ns(const rt_work_backoff *b, uint64_t previous_ns);
 
 #endif
