@@ -1,0 +1,28 @@
+/* client.h: one request to a retryd server, answered as JSON. */
+#ifndef RT_CLI_CLIENT_H
+#define RT_CLI_CLIENT_H
+#include <jansson.h>
+#include <stdbool.h>
+
+typedef struct rt_cli {
+    const char *url;      /* of the server, without a slash at the end */
+    const char *project;  /* X-Project-ID */
+    const char *token;    /* NULL: none */
+    bool json;            /* print what the server said */
+    /* options of single commands; NULL or 0: not given */
+    const char *queue, *reason, *marker;
+    long limit, seconds, rate, interval;
+    bool dry_run, once;
+} rt_cli;
+
+/* Sends `body` (NULL: none; borrowed) and returns the answer, owned: JSON, or null for an empty answer.
+ * NULL: it failed, and why was printed on stderr. */
+json_t *rt_cli_call(const rt_cli *cli, const char *method, const char *path, const json_t *body);
+/* The same without a word on stderr; *why (at least 256 bytes) says what went wrong. */
+json_t *rt_cli_try(const rt_cli *cli, const char *method, const char *path, const json_t *body, char *why);
+/* "name=value" percent-encoded and added to a path with "?" or "&"; nothing if value is NULL. */
+void rt_cli_arg(char *path, size_t size, const char *name, const char *value);
+/* Percent-encodes one path segment. */
+void rt_cli_segment(char *out, size_t size, const char *segment);
+
+#endif

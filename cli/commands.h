@@ -1,0 +1,20 @@
+/* commands.h: what retryctl can do, one file a noun. Each returns the exit status: 0 done, 1 refused or unreachable, 2 usage. */
+#ifndef RT_CLI_COMMANDS_H
+#define RT_CLI_COMMANDS_H
+#include "client.h"
+
+typedef int rt_cli_command(const rt_cli *cli, int argc, char **argv); /* argv: what stands behind the command's words */
+
+/* Prints the answer as JSON if asked for, and releases it. True: it did. */
+bool rt_cli_print_json(const rt_cli *cli, json_t *answer);
+
+/* queues.c */
+rt_cli_command rt_cli_status, rt_cli_queues, rt_cli_pause, rt_cli_resume, rt_cli_subscriptions, rt_cli_messages, rt_cli_post;
+/* jobs.c */
+rt_cli_command rt_cli_job, rt_cli_attempts, rt_cli_job_delete;
+/* dead.c */
+rt_cli_command rt_cli_dead_list, rt_cli_dead_redrive, rt_cli_dead_delete;
+/* watch.c */
+rt_cli_command rt_cli_watch;
+
+#endif

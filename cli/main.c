@@ -1,0 +1,153 @@
+#include <curl/curl.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "explain.h"
+
+/* The first words of the command line say what to do; longer matches stand first. */
+static const struct {
+    const char *noun, *verb; /* verb NULL: none */
+    rt_cli_command *run;
+    const char *usage, *help;
+} COMMANDS[] = {
+    {"status", NULL, rt_cli_status, "status", "all queues summed up"},
+    {"queues", NULL, rt_cli_queues, "queues [--limit N] [--marker M]", "every queue of every kind, with counts"},
+    {"queue", "pause", rt_cli_pause, "queue pause ID [--seconds N]", "stop starting its jobs"},
+    {"queue", "resume", rt_cli_resume, "queue resume ID", "go on"},
+    {"subscriptions", NULL, rt_cli_subscriptions, "subscriptions QUEUE", "who is told of its messages"},
+    {"messages", NULL, rt_cli_messages, "messages QUEUE", "what is in it"},
+    {"post", NULL, rt_cli_post, "post QUEUE JSON", "post one message"},
+    {"job", "delete", rt_cli_job_delete, "job delete ID", "delete a job of any state"},
+    {"job", NULL, rt_cli_job, "job ID", "one job and its attempts"},
+    {"attempts", NULL, rt_cli_attempts, "attempts ID", "the attempts of a job"},
+    {"dead", "list", rt_cli_dead_list, "dead list [--queue Q] [--reason R]", "jobs that were given up"},
+    {"dead", "show", rt_cli_job, "dead show ID", "one of them, with its attempts"},
+    {"dead", "redrive", rt_cli_dead_redrive, "dead redrive ID | [--queue Q] [--reason R] [--rate N] [--dry-run]", "try afresh: one, or all that match"},
+    {"dead", "delete", rt_cli_dead_delete, "dead delete ID | --queue Q | --reason R [--dry-run]", "delete one, or all that match"},
+    {"watch", NULL, rt_cli_watch, "watch [--interval SECONDS] [--once]", "the busiest queues, live"},
+};
+enum { COMMANDS_COUNT = sizeof COMMANDS / sizeof COMMANDS[0] };
+
+static void print_help(FILE *out) {
+    (void)fputs("usage: retryctl [--url URL] [--project P] [--token T] [--json] COMMAND\n\n", out);
+    for (int i = 0; i < COMMANDS_COUNT; i++) (void)fprintf(out, "  %-44s %s\n", COMMANDS[i].usage, COMMANDS[i].help);
+    (void)fputs("  policy explain [--json] POLICY               the schedule of a delivery policy (no server needed)\n"
+                "  backoff explain [--json] DESCRIPTOR|null     the intervals of a work backoff (no server needed)\n"
+                "\n--url: $RETRYD_URL, or http://127.0.0.1:8888. --project: $RETRYD_PROJECT, or \"default\". --token: $RETRYD_TOKEN.\n",
+                out);
+}
+
+/* ---- options --------------------------------------------------------------------------------------------------------- */
+
+/* Where the value of an option goes; exactly one of the two. */
+typedef struct option_spot {
+    const char *name;
+    const char **text;
+    long *number;
+    bool *flag;
+} option_spot;
+
+static bool to_number(const char *text, long *out) {
+    char *end;
+    errno = 0;
+    *out = strtol(text, &end, 10);
+    return errno == 0 && end != text && *end == '\0' && *out >= 0;
+}
+
+/* Takes option argv[*i] and its value. False: said why. */
+static bool take_option(rt_cli *cli, int argc, char **argv, int *i) {
+    const option_spot SPOTS[] = {
+        {"--url", &cli->url, NULL, NULL},       {"--project", &cli->project, NULL, NULL}, {"--token", &cli->token, NULL, NULL},
+        {"--queue", &cli->queue, NULL, NULL},   {"--reason", &cli->reason, NULL, NULL},   {"--marker", &cli->marker, NULL, NULL},
+        {"--limit", NULL, &cli->limit, NULL},   {"--seconds", NULL, &cli->seconds, NULL}, {"--rate", NULL, &cli->rate, NULL},
+        {"--interval", NULL, &cli->interval, NULL}, {"--json", NULL, NULL, &cli->json},   {"--dry-run", NULL, NULL, &cli->dry_run},
+        {"--once", NULL, NULL, &cli->once},
+    };
+    for (size_t s = 0; s < sizeof SPOTS / sizeof SPOTS[0]; s++) {
+        if (strcmp(argv[*i], SPOTS[s].name) != 0) continue;
+        if (SPOTS[s].flag != NULL) {
+            *SPOTS[s].flag = true;
+            return true;
+        }
+        if (*i + 1 >= argc) {
+            (void)fprintf(stderr, "retryctl: %s wants a value\n", argv[*i]);
+            return false;
+        }
+        const char *value = argv[++*i];
+        if (SPOTS[s].text != NULL) *SPOTS[s].text = value;
+        else if (!to_number(value, SPOTS[s].number)) {
+            (void)fprintf(stderr, "retryctl: %s wants a whole number, not %s\n", SPOTS[s].name, value);
+            return false;
+        }
+        return true;
+    }
+    (void)fprintf(stderr, "retryctl: there is no option %s; see retryctl --help\n", argv[*i]);
+    return false;
+}
+
+/* ---- dispatch -------------------------------------------------------------------------------------------------------- */
+
+static int run(const rt_cli *cli, int count, char **words) {
+    for (int i = 0; i < COMMANDS_COUNT; i++) {
+        if (count < 1 || strcmp(words[0], COMMANDS[i].noun) != 0) continue;
+        if (COMMANDS[i].verb != NULL && (count < 2 || strcmp(words[1], COMMANDS[i].verb) != 0)) continue;
+        const int used = COMMANDS[i].verb == NULL ? 1 : 2;
+        const int status = COMMANDS[i].run(cli, count - used, words + used);
+        if (status == 2) (void)fprintf(stderr, "usage: retryctl %s\n", COMMANDS[i].usage);
+        return status;
+    }
+    (void)fprintf(stderr, "retryctl: there is no command \"%s%s%s\"; see retryctl --help\n", count > 0 ? words[0] : "",
+                  count > 1 ? " " : "", count > 1 ? words[1] : "");
+    return 2;
+}
+
+static const char *env_or(const char *name, const char *preset) {
+    const char *value = getenv(name);
+    return value != NULL && value[0] != '\0' ? value : preset;
+}
+
+static bool is_pair(int argc, char **argv, const char *noun, const char *verb) {
+    return argc >= 3 && strcmp(argv[1], noun) == 0 && strcmp(argv[2], verb) == 0;
+}
+
+int main(int argc, char **argv) {
+    if (is_pair(argc, argv, "policy", "explain")) return rt_explain_policy(argc - 3, argv + 3);
+    if (is_pair(argc, argv, "backoff", "explain")) return rt_explain_backoff(argc - 3, argv + 3);
+    rt_cli cli = {
+        .url = env_or("RETRYD_URL", "http://127.0.0.1:8888"),
+        .project = env_or("RETRYD_PROJECT", "default"),
+        .token = env_or("RETRYD_TOKEN", NULL),
+    };
+    char **words = calloc((size_t)argc + 1, sizeof *words);
+    if (words == NULL) return 1;
+    int count = 0;
+    int status = 0;
+    for (int i = 1; i < argc && status == 0; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            print_help(stdout);
+            free(words);
+            return 0;
+        }
+        if (strcmp(argv[i], "--version") == 0) {
+            (void)puts("retryctl " RETRYD_VERSION);
+            free(words);
+            return 0;
+        }
+        if (strncmp(argv[i], "--", 2) != 0) words[count++] = argv[i];
+        else if (!take_option(&cli, argc, argv, &i)) status = 2;
+    }
+    if (status == 0 && count == 0) {
+        print_help(stderr);
+        status = 2;
+    }
+    if (status == 0) {
+        (void)curl_global_init(CURL_GLOBAL_DEFAULT);
+        status = run(&cli, count, words);
+        curl_global_cleanup();
+    }
+    free(words);
+    return status;
+}
