@@ -1,0 +1,305 @@
+"""./dev bench [PART…]: measures retryd beside what bounds it, on one machine in one run, and prints tables.
+
+Parts: posts, cycles, deliveries, pending. Each number is the median of RUNS runs; rivals take turns, so that a machine that
+gets slower or faster meanwhile does so for all."""
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PROGRAMS = os.path.join(ROOT, "build", "bench")
+RETRYD = os.path.join(ROOT, "build", "retryd")
+RUNS = int(os.environ.get("RUNS", "3"))
+SECONDS = int(os.environ.get("SECONDS_EACH", "3"))
+BYTES = 1024
+PENDING = [int(n) for n in os.environ.get("PENDING", "10000,10000000").split(",")]
+HEADERS = {"Client-ID": "3381af92-2b9e-11e3-b191-71861300734c", "X-Project-ID": "bench", "Content-Type": "application/json"}
+
+
+class Process:
+    """A child that goes when the block ends; its folder, if it has one, goes with it."""
+
+    def __init__(self, *command, stderr=None):
+        self.folder = None
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+        self.process.stdout.close()
+        if self.folder:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def folder():
+    return tempfile.mkdtemp(prefix="bench-", dir=os.path.join(ROOT, "build"))
+
+
+def listening(*command):
+    """A program of ours that prints its port."""
+    server = Process(*command)
+    server.port = int(server.process.stdout.readline())
+    return server
+
+
+def bare_post(durable=True):
+    data = folder()
+    server = listening(os.path.join(PROGRAMS, "bare_post"), data if durable else "-")
+    server.folder = data
+    return server
+
+
+def beanstalkd(*sync):
+    data = folder()
+    with Process(os.path.join(PROGRAMS, "sink")) as free:  # its port is free a moment later
+        port = int(free.process.stdout.readline())
+    server = Process("beanstalkd", "-l", "127.0.0.1", "-p", str(port), "-b", data, *sync)
+    server.folder, server.port = data, port
+    time.sleep(0.3)
+    return server
+
+
+class Retryd(Process):
+    def __init__(self, data=None, *settings):
+        command = [RETRYD, "serve", "--listen", "127.0.0.1:0", "--data", data or folder(),
+                   "--set", "delivery.allow_networks=loopback"]
+        for setting in settings:
+            command += ["--set", setting]
+        began = time.monotonic()
+        super().__init__(*command, stderr=subprocess.PIPE)
+        self.folder = None if data else command[5]
+        for line in self.process.stderr:
+            if line.startswith("retryd: listening on "):
+                self.url = line.split()[-1]
+                break
+        else:
+            raise SystemExit("retryd did not start")
+        self.ready_ms = (time.monotonic() - began) * 1000
+        self.port = int(self.url.rsplit(":", 1)[1])
+        self.drain = subprocess.Popen(["cat"], stdin=self.process.stderr, stdout=subprocess.DEVNULL)
+
+    def __exit__(self, *_):
+        super().__exit__()
+        self.drain.wait()
+
+    def call(self, method, path, value=None):
+        request = urllib.request.Request(self.url + path, method=method, headers=HEADERS,
+                                         data=None if value is None else json.dumps(value).encode())
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.read().decode()
+
+    def private_mb(self):
+        """Resident memory that is not page cache."""
+        for line in open(f"/proc/{self.process.pid}/status"):
+            if line.startswith("RssAnon"):
+                return int(line.split()[1]) / 1024
+
+    def quantile(self, histogram, share, before=""):
+        """Upper bound of the bucket that holds it, in what came since the text `before` of /metrics."""
+        def buckets(text):
+            return {line.split('le="')[1].split('"')[0]: float(line.split()[-1]) for line in text.splitlines()
+                    if line.startswith(histogram + "_bucket")}
+        old, new = buckets(before), buckets(self.call("GET", "/metrics"))
+        grown = {bound: count - old.get(bound, 0) for bound, count in new.items()}
+        wanted = grown.get("+Inf", 0) * share
+        return next((bound for bound, count in grown.items() if count >= wanted and count > 0), "-")
+
+
+def run(program, *arguments):
+    done = subprocess.run([os.path.join(PROGRAMS, program), *map(str, arguments)], stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def load(what, server, connections, queue="-", per_request=1, seconds=None):
+    return run("load", what, server.port, connections, seconds or SECONDS, queue, BYTES, per_request)["per_second"]
+
+
+def medians(*measures):
+    """Runs each in turn, RUNS times; returns the median of each."""
+    rows = [[measure() for measure in measures] for _ in range(RUNS)]
+    return [statistics.median(column) for column in zip(*rows)]
+
+
+def table(title, head, rows):
+    print(f"\n### {title}\n\n| " + " | ".join(head) + " |\n|" + " --- |" * len(head))
+    for row in rows:
+        print("| " + " | ".join(f"{cell:,.0f}" if isinstance(cell, float) and cell >= 10 else f"{cell:.2f}"
+                                if isinstance(cell, float) else str(cell) for cell in row) + " |", flush=True)
+
+
+def posts():
+    rows = []
+    for per_request in (1, 10):
+        for connections in (1, 16, 64, 256):
+            def durable():
+                with Retryd() as server:
+                    return per_request * load("post", server, connections, "bench", per_request)
+
+            def bare():
+                with bare_post() as server:
+                    return per_request * load("bare", server, connections, "-", per_request)
+            ours, theirs = medians(durable, bare)
+            rows.append([per_request, connections, ours, theirs, ours / theirs])
+    table("Durable posts: messages/s, 1 KB each, on disk before the answer (post_1k__group_commit)",
+          ["messages a request", "connections", "retryd", "bare libmicrohttpd + LMDB", "ratio"], rows)
+    with bare_post(durable=False) as server:
+        http = load("bare", server, 64)
+    alone = []
+    for per_commit in (1, 16, 64, 256):
+        data = folder()
+        alone.append([per_commit, run("bare_lmdb", data, per_commit, SECONDS, BYTES)["per_second"]])
+        shutil.rmtree(data)
+    table("What bounds them: LMDB alone, a sync with each commit, puts of 1 KB", ["a commit", "puts/s"], alone)
+    print(f"\nA libmicrohttpd handler that stores nothing answers {http:,.0f} POSTs/s at 64 connections.")
+
+
+def cycles():
+    def ours():
+        with Retryd() as server:
+            return load("cycle", server, 64, "bench")
+
+    def rival(*sync):
+        def measure():
+            with beanstalkd(*sync) as server:
+                return load("beanstalk", server, 64)
+        return measure
+    rates = medians(ours, rival("-f0"), rival("-f50"), rival("-F"))
+    names = ["retryd, on disk before each answer", "beanstalkd -f0 (a sync per write)", "beanstalkd -f50 (a sync each 50 ms)",
+             "beanstalkd -F (never a sync)"]
+    table("Life of a job: put, claim, finish; cycles/s, 1 KB, 64 connections (cycle_1k__group_commit)",
+          ["server", "cycles/s", "retryd is … times that"], [[n, r, rates[0] / r] for n, r in zip(names, rates)])
+
+
+def sink_stats(sink):
+    with urllib.request.urlopen(f"http://127.0.0.1:{sink.port}/", timeout=10) as answer:
+        return json.loads(answer.read())
+
+
+def settle(sink, count, seconds=300):
+    """Waits until the sink has seen `count` POSTs; deliveries/s between the first and the last of them."""
+    end, seen, first, last = time.monotonic() + seconds, 0, None, None
+    while seen < count and time.monotonic() < end:
+        time.sleep(0.1)
+        stats = sink_stats(sink)
+        if stats["count"]:
+            first, last = first or stats["first_us"], stats["last_us"]
+        seen += stats["count"]
+    if seen < count:
+        raise SystemExit(f"only {seen} of {count} deliveries came")
+    return seen / ((last - first) / 1e6)
+
+
+def deliver(subscriptions, messages):
+    """All messages are posted first, ten a request, then counted as they arrive."""
+    with listening(os.path.join(PROGRAMS, "sink")) as sink, Retryd() as server:
+        for n in range(subscriptions):
+            server.call("POST", "/v2/queues/bench/subscriptions", {"subscriber": f"http://127.0.0.1:{sink.port}/{n}"})
+        sink_stats(sink)
+        body = {"messages": [{"ttl": 86400, "body": {"data": "x" * (BYTES - 12)}}] * 10}
+        for _ in range(messages // 10):
+            server.call("POST", "/v2/queues/bench/messages", body)
+        return settle(sink, subscriptions * messages)
+
+
+def deliver_while_posting():
+    with listening(os.path.join(PROGRAMS, "sink")) as sink, Retryd() as server:
+        server.call("POST", "/v2/queues/bench/subscriptions", {"subscriber": f"http://127.0.0.1:{sink.port}/"})
+        sink_stats(sink)
+        posted = run("load", "post", server.port, 16, SECONDS, "bench", BYTES, 10)
+        # What was posted while it warmed up is not in `done`: wait until nothing comes any more.
+        seen, first, last, quiet = 0, None, None, 0
+        while quiet < 10:
+            time.sleep(0.1)
+            stats = sink_stats(sink)
+            quiet = quiet + 1 if stats["count"] == 0 else 0
+            if stats["count"]:
+                first, last, seen = first or stats["first_us"], stats["last_us"], seen + stats["count"]
+        return seen / ((last - first) / 1e6) if posted["done"] else 0.0
+
+
+def deliveries():
+    def bare(full):
+        def measure():
+            with listening(os.path.join(PROGRAMS, "sink")) as sink:
+                return run("bare_curl", sink.port, 64, SECONDS, BYTES, full)["per_second"]
+        return measure
+    fan, while_posting, curl, curl_full = medians(lambda: deliver(16, 8000), deliver_while_posting, bare(0), bare(1))
+    table("Webhook deliveries/s, end to end to a local sink, outcome on disk (deliver_1k__group_commit)",
+          ["what", "deliveries/s", "of bare curl", "of bare curl with a delivery's headers"],
+          [["retryd, each message to 16 subscriptions", fan, fan / curl, fan / curl_full],
+           ["retryd, 1 subscription, while 16 connections post", while_posting, while_posting / curl, while_posting / curl_full],
+           ["bare libcurl multi loop, 64 connections", curl, 1.0, curl / curl_full],
+           ["the same, set up as for a delivery", curl_full, curl_full / curl, 1.0]])
+
+
+def with_pending(count):
+    """A store with `count` jobs: half messages to be claimed, half deliveries due tomorrow on 1,000 subscriptions."""
+    data = folder()
+    with Retryd(data) as server:
+        server.call("PUT", "/v2/queues/backlog", {})
+        for n in range(1000):
+            server.call("POST", "/v2/queues/waiting/subscriptions",
+                        {"subscriber": f"http://127.0.0.1:1/{n}", "ttl": 864000})
+    began = time.monotonic()
+    filled = run("fill", data, count)
+    filled["fill_s"] = time.monotonic() - began
+    try:
+        with listening(os.path.join(PROGRAMS, "sink")) as sink, Retryd(data) as server:
+            result = {"ready_ms": server.ready_ms, "gb": filled["bytes"] / 1e9, "fill_s": filled["fill_s"]}
+            result["posts"] = load("post", server, 64, "bench")
+            result["cycles"] = load("cycle", server, 64, "cycles")
+            result["takes"] = load("take", server, 64, "backlog") if count > 100000 else None
+            server.call("POST", "/v2/queues/live/subscriptions", {"subscriber": f"http://127.0.0.1:{sink.port}/"})
+            before = server.call("GET", "/metrics")
+            sink_stats(sink)
+            body = {"messages": [{"ttl": 86400, "body": {"data": "x" * (BYTES - 12)}}] * 10}
+            for _ in range(500):
+                server.call("POST", "/v2/queues/live/messages", body)
+            settle(sink, 5000)
+            result["late_p99"] = server.quantile("retryd_lateness_seconds", 0.99, before)
+            result["mb"] = server.private_mb()
+            return result
+    finally:
+        shutil.rmtree(data, ignore_errors=True)
+
+
+def pending():
+    results = [with_pending(count) for count in PENDING]
+    rows = [["durable posts/s, 64 connections", "posts"], ["put + claim + finish cycles/s, 64 connections", "cycles"],
+            ["claim + finish of the backlog/s", "takes"], ["ready after, ms", "ready_ms"],
+            ["memory beyond the page cache, MB", "mb"], ["data, GB", "gb"],
+            ["start of a due delivery after its due time, 99th percentile, s", "late_p99"]]
+    def cell(value):
+        return "-" if value is None else value
+    table("Pending jobs: half messages, half retries due later on 1,000 subscriptions",
+          ["", *[f"{count:,} pending" for count in PENDING], "ratio"],
+          [[name, *[cell(r[key]) for r in results],
+            results[-1][key] / results[0][key] if key in ("posts", "cycles") else ""] for name, key in rows])
+
+
+def machine():
+    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
+    commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], stdout=subprocess.PIPE, text=True).stdout.strip()
+    print(f"./dev bench {' '.join(sys.argv[1:])}\ncommit {commit or 'unknown'}, {os.cpu_count()} cores of {model}, "
+          f"Linux {platform.release()}, n = {RUNS} (median), {SECONDS} s each; the load runs on the same cores")
+
+
+PARTS = {"posts": posts, "cycles": cycles, "deliveries": deliveries, "pending": pending}
+
+if __name__ == "__main__":
+    unknown = [part for part in sys.argv[1:] if part not in PARTS]
+    if unknown:
+        raise SystemExit(f"no part {unknown[0]}; there are {', '.join(PARTS)}")
+    machine()
+    for part in sys.argv[1:] or PARTS:
+        PARTS[part]()
