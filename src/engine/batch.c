@@ -78,15 +78,20 @@ static void count_end(rt_tally *t, const rt_job *was, const rt_job *now) {
     else if (message) t->deleted++;
 }
 
+/* A holder is no message of anybody's: it only keeps a body while its fan-out goes on. */
+static void count_job(rt_tally *t, const rt_job *was, const rt_job *now) {
+    if (now->flags & RT_JOB_HOLDER) return;
+    const bool message = (now->flags & RT_JOB_PULL) != 0;
+    if (was == NULL && message) t->posted++;
+    if (was == NULL && !message) t->created++;
+    if (was != NULL && was->state == RT_JOB_DEAD && now->state == RT_JOB_SCHEDULED) t->redriven++;
+    if (message && now->state == RT_JOB_LEASED) t->claimed++;
+    count_end(t, was, now);
+}
+
 static void note_job(rt_engine *e, rt_tally *t, const rt_job *was, const rt_job *now) {
     if (now == NULL) return;
-    if (was == NULL) {
-        if (now->flags & RT_JOB_PULL) t->posted++;
-        else t->created++;
-    }
-    if (was != NULL && was->state == RT_JOB_DEAD && now->state == RT_JOB_SCHEDULED) t->redriven++;
-    if ((now->flags & RT_JOB_PULL) && now->state == RT_JOB_LEASED) t->claimed++;
-    count_end(t, was, now);
+    count_job(t, was, now);
     if (now->state == RT_JOB_READY) e->ready_pending = true;
     const bool waits = now->state == RT_JOB_SCHEDULED || (now->state == RT_JOB_LEASED && !(now->flags & RT_JOB_PULL));
     // Out of memory: the wake time is on disk, and the next look at all of them finds it.
