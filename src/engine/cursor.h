@@ -10,7 +10,7 @@ enum { RT_CURSOR_SLICE = 64 }; /* records a cursor touches in one change */
 /* Stored: only ever add at the end. */
 typedef enum rt_cursor_kind {
     RT_CURSOR_NONE = 0,
-    RT_CURSOR_FANOUT,    /* deliveries of `message`… to subscriptions after `after` up to `last` */
+    RT_CURSOR_FANOUT,    /* deliveries of posted messages to the subscriptions of `queue` up to `last`, see fanout.h */
     RT_CURSOR_DRAIN,     /* empties queue `queue`: jobs end with `reason`; dead ones stay if keep_dead; then the queue goes */
     RT_CURSOR_UNSUBSCRIBE, /* removes all subscriptions of message queue `queue` up to `last` */
     RT_CURSOR_DEAD,      /* redrives or deletes dead jobs that match `filter`, up to `last` */
@@ -22,6 +22,7 @@ typedef struct rt_cursor {
     rt_cursor_kind kind;
     rt_id queue;         /* see kind */
     rt_id after, last;   /* done up to `after`; nothing beyond `last` */
+    rt_id from;          /* FANOUT: each message starts behind this subscription; `after` is where the first one is */
     rt_id after_queue;   /* DEAD: position is (after_queue, after) */
     rt_reason reason;    /* DRAIN */
     bool keep_dead;      /* DRAIN */
@@ -30,15 +31,20 @@ typedef struct rt_cursor {
     rt_dead_filter filter;
     uint32_t rate;       /* records a second; 0: no limit */
     int64_t next_ms;     /* not before */
-    uint32_t messages_count;
-    const rt_id *messages; /* FANOUT: at most RT_POST_MESSAGES_MAX */
 } rt_cursor;
 
-rt_str rt_cursor_encode(rt_arena *arena, const rt_cursor *c);
-bool rt_cursor_decode(rt_arena *arena, rt_str value, rt_cursor *out); /* `messages` in the arena */
+rt_str rt_cursor_encode(rt_arena *arena, const rt_cursor *c); /* ptr NULL: out of memory */
+bool rt_cursor_decode(rt_str value, rt_cursor *out);          /* false: corrupt */
 
-/* For decisions: writes a new cursor (sets its id); the engine carries it on from the next step. */
+/* For decisions: writes a new cursor (sets its id, unless the caller has); the engine carries it on from the next step. */
 rt_code rt_cursor_start(rt_tx *tx, rt_cursor *c);
+
+/* One slice of each kind, in the file of its subject: moves `c` on within this change, or says that it is done. */
+typedef rt_code rt_cursor_slice(rt_tx *tx, rt_cursor *c, bool *finished);
+rt_cursor_slice rt_fanout_slice;      /* fanout.c */
+rt_cursor_slice rt_drain_slice;       /* queue.c */
+rt_cursor_slice rt_unsubscribe_slice; /* subscription.c */
+rt_cursor_slice rt_dead_slice;        /* dead.c */
 
 /* The command that carries one cursor on by a slice. */
 typedef struct rt_cursor_step {

@@ -3,8 +3,8 @@
 #define RT_ENGINE_DEAD_H
 #include "engine/command.h"
 
-/* Tries a dead job afresh: attempts from 0, due now, same id. RT_E_ABSENT: no such job. RT_E_FENCED: it is not dead.
- * RT_E_INVALID: its subscription is gone. */
+/* Tries a dead job afresh: attempts and maximum age from 0, due now, same id. RT_E_ABSENT: no such job. RT_E_FENCED: it is
+ * not dead. RT_E_INVALID: its subscription is gone. */
 typedef struct rt_dead_redrive {
     rt_command cmd;
     rt_id id;
@@ -27,6 +27,7 @@ typedef struct rt_dead_filter {
     rt_id owner;      /* 0, or: of deliveries of this message queue */
     rt_reason reason; /* RT_REASON_NONE: all */
 } rt_dead_filter;
+bool rt_dead_matches(const rt_dead_filter *filter, const rt_job *job);
 typedef struct rt_dead_many {
     rt_command cmd;
     rt_dead_filter filter;

@@ -37,7 +37,15 @@ rt_code rt_metadata_load(rt_tx *tx, rt_str tenant, rt_str queue, rt_doc *doc, rt
 /* The same; a queue that is absent is created within this change, with empty metadata, as Zaqar does lazily. */
 rt_code rt_metadata_load_or_create(rt_tx *tx, rt_str tenant, rt_str queue, rt_doc *doc, rt_metadata *out);
 
-/* Shared by both encodings of a policy in a stored value. */
+/* Writes a queue that rt_metadata_load found absent (its `doc`): `like` with new ids, and its list's record. */
+rt_code rt_metadata_create(rt_tx *tx, rt_str tenant, rt_str queue, const rt_metadata *like, rt_doc *doc, rt_metadata *out);
+/* Replaces the metadata of a queue that was loaded. */
+rt_code rt_metadata_update(rt_tx *tx, const rt_doc *was, const rt_metadata *now);
+
+/* For stored values: what was packed as a string in the arena, the buffer freed; ptr NULL: out of memory. */
+rt_str rt_pack_finish(rt_buf *b, rt_arena *arena);
+bool rt_unpack_bool(rt_unpack *u); /* anything but 0 and 1 counts as failed */
+/* Shared by both encodings of a policy in a stored value. A policy that breaks its own rules counts as failed. */
 void rt_policy_pack(rt_buf *b, const rt_delivery_policy *p);
 void rt_policy_unpack(rt_unpack *u, rt_delivery_policy *p);
 

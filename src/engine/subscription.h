@@ -41,8 +41,8 @@ typedef struct rt_subscription_create {
 } rt_subscription_create;
 void rt_subscription_create_init(rt_subscription_create *c);
 
-/* Replaces what `set_*` says, if it still has `version`. RT_E_ABSENT, RT_E_CONFLICT (read and try again),
- * RT_E_EXISTS (another one has that subscriber). */
+/* Replaces what `set_*` says, if it still has `version`. A new uri has to be confirmed anew: its owner never was asked.
+ * RT_E_ABSENT, RT_E_CONFLICT (read and try again), RT_E_EXISTS (another one has that subscriber). */
 typedef struct rt_subscription_patch {
     rt_command cmd;
     rt_str tenant, queue;
@@ -73,5 +73,7 @@ void rt_subscription_delete_init(rt_subscription_delete *c);
 
 /* For decisions: removes the subscription `doc` within this change (queue marked gone, a cursor empties it). */
 rt_code rt_subscription_remove(rt_tx *tx, const rt_doc *doc);
+/* The same for all of message queue `queue`: at once up to RT_CURSOR_SLICE of them, the rest by a cursor (*rest). */
+rt_code rt_subscriptions_remove(rt_tx *tx, rt_id queue, bool *rest);
 
 #endif

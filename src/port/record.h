@@ -61,6 +61,7 @@ const char *rt_job_state_name(rt_job_state state); /* "ready", "scheduled", "fre
 enum rt_job_flags {
     RT_JOB_PULL = 1,         /* claimed by clients; without it retryd pushes it */
     RT_JOB_CONFIRMATION = 2, /* asks a subscriber to confirm, or says good-bye */
+    RT_JOB_HOLDER = 4        /* keeps a body alive while its fan-out goes on: PULL and LEASED for good, never handed out */
 };
 
 typedef struct rt_job {
