@@ -82,6 +82,8 @@ struct rt_engine {
     bool tidy_pending;
     int64_t tidy_at_ms;       /* without other work */
 
+    int64_t publish_at_ms;    /* metrics that cost a walk */
+
     rt_code trouble;
     rt_err trouble_why;
     int64_t store_pause_until_ms;

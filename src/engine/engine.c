@@ -3,7 +3,7 @@
 
 #include "engine/core.h"
 
-enum { BATCHES_MAX = 4, TIDY_OPS_MAX = 512, TIDY_EVERY_MS = 60000 };
+enum { BATCHES_MAX = 4, TIDY_OPS_MAX = 512, TIDY_EVERY_MS = 60000, PUBLISH_EVERY_MS = 1000 };
 
 rt_engine_settings rt_engine_settings_default(void) {
     return (rt_engine_settings){
@@ -38,6 +38,7 @@ rt_code rt_engine_open(rt_store *store, const rt_executor *executor, const rt_en
     e->expiry_at_ms = 0;
     e->poll_at_ms = INT64_MIN;
     e->tidy_at_ms = INT64_MIN;
+    e->publish_at_ms = INT64_MIN;
     e->store_pause_until_ms = INT64_MIN;
     *out = e;
     return RT_OK;
@@ -84,8 +85,22 @@ static int64_t next_step_ms(const rt_engine *e) {
     return next < e->store_pause_until_ms ? e->store_pause_until_ms : next;
 }
 
+/* Due time of the first job that waits for its turn, or for an outcome of its queue; 0: none does. */
+static int64_t oldest_due_ms(const rt_engine *e) {
+    int64_t oldest = INT64_MAX;
+    size_t at = 0;
+    for (const rt_lane *lane; (lane = rt_map_next(&e->schedule.lanes, &at)) != NULL;) {
+        if (lane->backlog && lane->paused_until_ms <= e->now_ms) oldest = earlier(oldest, lane->wake.at_ms);
+    }
+    return oldest > e->now_ms ? 0 : oldest;
+}
+
 static void publish(rt_engine *e) {
     rt_metrics *m = &e->metrics;
+    if (e->now_ms >= e->publish_at_ms) { // it walks over all lanes
+        e->publish_at_ms = e->now_ms + PUBLISH_EVERY_MS;
+        atomic_store_explicit(&m->oldest_due_ms, oldest_due_ms(e), memory_order_relaxed);
+    }
     atomic_store_explicit(&m->attempts_in_flight, e->schedule.in_flight, memory_order_relaxed);
     atomic_store_explicit(&m->bytes_in_flight, e->schedule.bytes, memory_order_relaxed);
 }

@@ -156,6 +156,7 @@ static void settle_lost(rt_engine *e, const rt_job *job) {
 static bool start_page(rt_engine *e, rt_lane *lane, const page *p, rt_code *code) {
     for (uint32_t i = 0; i < p->count && *code == RT_OK; i++) {
         const rt_job *job = &p->jobs[i];
+        lane->wake.at_ms = job->due_ms; // what waits longest, for the metric
         if (job->state == RT_JOB_LEASED) {
             settle_lost(e, job);
             continue;
