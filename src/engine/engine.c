@@ -77,6 +77,8 @@ static int64_t next_step_ms(const rt_engine *e) {
     const bool full = e->schedule.in_flight >= e->schedule.in_flight_max || e->schedule.bytes >= e->schedule.bytes_max;
     int64_t next = earlier(rt_upkeep_next_ms(e), e->tidy_pending ? e->now_ms : e->tidy_at_ms);
     if (e->own.count > 0) next = e->now_ms;
+    const bool late = atomic_load_explicit(&e->metrics.oldest_due_ms, memory_order_relaxed) != 0;
+    if (late) next = earlier(next, e->publish_at_ms); // or the metric would stay when the lateness has gone
     if (!e->draining) {
         if (e->ready_pending && !full) next = e->now_ms;
         next = earlier(next, rt_schedule_next_ms(&e->schedule, e->now_ms));
