@@ -97,7 +97,9 @@ static rt_code move_worn(const picking *p, rt_str tenant) {
     rt_metadata to;
     const rt_code code = rt_metadata_load_or_create(p->tx, tenant, p->dead.queue, &doc, &to);
     if (code != RT_OK) return code;
-    for (uint32_t i = 0; i < p->worn_count; i++) move_to_dead_letters(p->tx, &p->worn[i], to.jobs, p->dead.ttl_s);
+    for (uint32_t i = 0; i < p->worn_count; i++) {
+        move_to_dead_letters(p->tx, &p->worn[i], to.jobs, p->dead.ttl_s);
+    }
     return RT_OK;
 }
 
@@ -124,6 +126,7 @@ static rt_code decide_create(rt_tx *tx, rt_command *cmd) {
     RT_ASSERT(c->limit >= 1);
     RT_ASSERT(c->limit <= RT_LEASE_JOBS_MAX);
     c->count = 0;
+    tx->frees = true; // a store that is full is emptied by those who claim and delete
     rt_doc doc;
     rt_metadata queue;
     rt_code code = rt_metadata_load(tx, c->tenant, c->queue, &doc, &queue);
@@ -162,6 +165,7 @@ void rt_claim_create_init(rt_claim_create *c) { *c = (rt_claim_create){.cmd = {.
 
 static rt_code decide_renew(rt_tx *tx, rt_command *cmd) {
     rt_claim_renew *c = (rt_claim_renew *)cmd;
+    tx->frees = true;
     rt_lease was;
     rt_code code = load_lease(tx, c->tenant, c->queue, c->id, &was);
     if (code != RT_OK) return code;
@@ -213,4 +217,6 @@ static rt_code decide_release(rt_tx *tx, rt_command *cmd) {
     return rt_lease_end(tx, &lease);
 }
 
-void rt_claim_release_init(rt_claim_release *c) { *c = (rt_claim_release){.cmd = {.decide = decide_release}}; }
+void rt_claim_release_init(rt_claim_release *c) {
+    *c = (rt_claim_release){.cmd = {.decide = decide_release}};
+}
