@@ -266,7 +266,7 @@ def with_pending(count):
             for _ in range(500):
                 server.call("POST", "/v2/queues/live/messages", body)
             settle(sink, 5000)
-            result["late_p99"] = server.quantile("retryd_lateness_seconds", 0.99, before)
+            result["late_p99"] = server.quantile("retryd_attempt_lateness_seconds", 0.99, before)
             result["mb"] = server.private_mb()
             return result
     finally:

@@ -142,14 +142,15 @@ class Retryd:
 
     def dead(self, **query):
         """All dead jobs, whatever the number of pages."""
-        jobs, link = [], "/v1/dead"
-        while link:
-            answer = self.get(link, params=query if link == "/v1/dead" else None)
+        jobs, marker = [], None
+        while True:
+            answer = self.get("/v1/dead", params={**query, "marker": marker})
             assert answer.status_code == 200, answer.text
             page = answer.json()
             jobs += page["dead"]
-            link = page.get("next")
-        return jobs
+            marker = page["next"]
+            if not marker:
+                return jobs
 
     def wait_dead(self, count, timeout=30.0, **query):
         wait_until(lambda: len(self.dead(**query)) >= count, timeout, f"{count} dead jobs")
@@ -166,7 +167,7 @@ class Retryd:
         """Oldest first."""
         answer = self.get(f"/v1/jobs/{job}/attempts")
         assert answer.status_code == 200, answer.text
-        return sorted(answer.json()["attempts"], key=lambda event: event["at_ms"])
+        return sorted(answer.json()["attempts"], key=lambda event: event["seq"])
 
     def metrics(self):
         answer = self.get("/metrics")

@@ -1,0 +1,107 @@
+"""Dead jobs: listed, inspected, redriven, deleted."""
+import pytest
+
+from policies import quick
+from server import wait_until
+
+
+def make_dead(retryd, receiver, queue, count, status=404, path="/hook"):
+    receiver.on(path, status)
+    retryd.subscribe(queue, receiver.url(path), _retry_policy=quick(1))
+    retryd.send(queue, *({"n": n} for n in range(count)))
+    return retryd.wait_dead(count, queue=f"p/{queue}")
+
+
+def test_a_dead_job_tells_its_story(retryd, receiver):
+    [listed] = make_dead(retryd, receiver, "q", 1, 503)
+    job = retryd.job(listed["id"])
+    assert job["state"] == "dead" and job["reason"] == "exhausted" and job["attempts"] == 2
+    assert "q" in job["queue"] and receiver.url("/hook") in job["queue"]
+    assert job["body"] == {"n": 0} or job["body"]["body"] == {"n": 0}
+    assert [event["status"] for event in retryd.attempts(job["id"])] == [503, 503]
+
+
+def test_redriven_job_starts_afresh_and_is_delivered(retryd, receiver):
+    [job] = make_dead(retryd, receiver, "q", 1)
+    receiver.on("/hook", 200)
+    answer = retryd.post(f"/v1/dead/{job['id']}/redrive")
+    assert answer.status_code == 200, answer.text
+    second = receiver.wait(2)[1]
+    assert second.headers["webhook-id"] == job["id"] and second.headers["webhook-attempt"] == "1"
+    wait_until(lambda: retryd.job(job["id"])["state"] == "done")
+    assert [event["event"] for event in retryd.attempts(job["id"])] == ["dead", "redriven", "delivered"]
+    assert retryd.dead() == []
+    # It is no longer dead.
+    assert retryd.post(f"/v1/dead/{job['id']}/redrive").status_code == 409
+    assert retryd.delete(f"/v1/dead/{job['id']}").status_code in (404, 409)
+
+
+def test_deleted_job_is_gone_for_good(retryd, receiver):
+    [job] = make_dead(retryd, receiver, "q", 1)
+    assert retryd.delete(f"/v1/dead/{job['id']}").status_code == 204
+    assert retryd.dead() == []
+    assert retryd.post(f"/v1/dead/{job['id']}/redrive").status_code in (404, 409)
+    assert retryd.attempts(job["id"])[-1]["event"] == "ended"
+
+
+def test_listing_by_queue_reason_and_page(retryd, receiver):
+    make_dead(retryd, receiver, "a", 25, 404, "/a")
+    make_dead(retryd, receiver, "b", 3, 500, "/b")
+    assert len(retryd.dead(limit=10)) == 28
+    assert len(retryd.dead(queue="p/a")) == 25
+    assert len(retryd.dead(queue="p/b")) == 3
+    assert len(retryd.dead(reason="exhausted")) == 3
+    assert len(retryd.dead(reason="rejected", limit=7)) == 25
+    assert len({job["id"] for job in retryd.dead(limit=1)}) == 28
+    assert retryd.get("/v1/dead", params={"reason": "boredom"}).status_code == 400
+    assert retryd.get("/v1/dead", params={"limit": "0"}).status_code == 400
+    assert retryd.get("/v1/dead", params={"queue": "p/none"}).status_code == 404
+
+
+@pytest.mark.threads
+def test_redrive_of_many_takes_those_that_match(retryd, receiver):
+    make_dead(retryd, receiver, "a", 150, 404, "/a")
+    make_dead(retryd, receiver, "b", 5, 500, "/b")
+    receiver.on("/a", 200)
+    dry = retryd.post("/v1/dead/redrive", json={"queue": "p/a", "dry_run": True})
+    assert dry.status_code == 200 and dry.json()["count"] == 150
+    assert len(retryd.dead()) == 155
+    assert retryd.post("/v1/dead/redrive", json={"queue": "p/a"}).status_code == 202
+    wait_until(lambda: retryd.metric("retryd_deliveries_succeeded_total") == 150, what="150 deliveries")
+    assert {job["reason"] for job in retryd.dead()} == {"exhausted"} and len(retryd.dead()) == 5
+
+
+@pytest.mark.slow
+def test_redrive_keeps_to_its_rate(retryd, receiver):
+    make_dead(retryd, receiver, "a", 60, 404, "/a")
+    receiver.on("/a", 200)
+    begin = len(receiver.seen())
+    assert retryd.post("/v1/dead/redrive", json={"queue": "p/a", "rate": 20}).status_code == 202
+    seen = receiver.wait(begin + 60, timeout=20)[begin:]
+    # 60 at 20 a second: three seconds, less what may come as a burst at once.
+    assert seen[-1].at - seen[0].at > 1.5
+
+
+def test_delete_of_many(retryd, receiver):
+    make_dead(retryd, receiver, "a", 100, 404, "/a")
+    assert retryd.post("/v1/dead/delete", json={"filter": {"reason": "rejected"}}).status_code == 202
+    wait_until(lambda: not retryd.dead(), what="the dead to be gone")
+
+
+def test_what_does_not_exist(retryd):
+    for job in ("0" * 24, "nonsense", "f" * 24):
+        assert retryd.get(f"/v1/jobs/{job}").status_code == 404
+        assert retryd.get(f"/v1/jobs/{job}/attempts").status_code == 404
+        assert retryd.delete(f"/v1/dead/{job}").status_code == 404
+        answer = retryd.post(f"/v1/dead/{job}/redrive")
+        assert answer.status_code == 404
+        assert answer.headers["Content-Type"].startswith("application/problem+json")
+
+
+def test_redrive_without_its_subscription_is_refused(retryd, receiver):
+    [job] = make_dead(retryd, receiver, "q", 1)
+    [subscription] = retryd.get("/v2/queues/q/subscriptions").json()["subscriptions"]
+    assert retryd.delete(f"/v2/queues/q/subscriptions/{subscription['id']}").status_code == 204
+    answer = retryd.post(f"/v1/dead/{job['id']}/redrive")
+    assert answer.status_code == 409 and answer.json()["detail"]
+    assert retryd.job(job["id"])["state"] == "dead"
