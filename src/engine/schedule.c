@@ -71,22 +71,26 @@ static bool sound_is_busy(const rt_schedule *s, int64_t now_ms) {
     return s->sound_start_ms > now_ms - RT_SOUND_BUSY_MS && s->sound_start_ms <= now_ms;
 }
 
-static void add_trickle(rt_schedule *s, int64_t now_ms) {
+/* The credit with what has trickled in since it was last counted. */
+static uint32_t credit_at(const rt_schedule *s, int64_t now_ms) {
     const uint32_t most = RT_SUSPECT_CREDIT_MAX * RT_SUSPECT_SHARE;
     const int64_t passed = now_ms - s->credit_at_ms;
-    s->credit_at_ms = now_ms;
-    if (passed <= 0) return; // the clock stood still or was set back
+    if (passed <= 0) return s->credit; // the clock stood still or was set back
     const int64_t more = passed < RT_SUSPECT_CREDIT_MAX ? passed * RT_SUSPECT_TRICKLE_PER_MS * RT_SUSPECT_SHARE : most;
-    s->credit = s->credit + (uint32_t)more < most ? s->credit + (uint32_t)more : most;
+    return s->credit + (uint32_t)more < most ? s->credit + (uint32_t)more : most;
+}
+
+static void add_trickle(rt_schedule *s, int64_t now_ms) {
+    s->credit = credit_at(s, now_ms);
+    s->credit_at_ms = now_ms;
 }
 
 /* Starts that all suspects together may make now. */
-static uint32_t suspect_allowance(rt_schedule *s, int64_t now_ms) {
+static uint32_t suspect_allowance(const rt_schedule *s, int64_t now_ms) {
     const uint32_t half = s->in_flight_max / 2;
     if (s->suspects_in_flight >= half) return 0;
     if (!sound_is_busy(s, now_ms)) return half - s->suspects_in_flight;
-    add_trickle(s, now_ms);
-    const uint32_t starts = s->credit / RT_SUSPECT_SHARE;
+    const uint32_t starts = credit_at(s, now_ms) / RT_SUSPECT_SHARE;
     return starts < half - s->suspects_in_flight ? starts : half - s->suspects_in_flight;
 }
 
@@ -114,6 +118,7 @@ void rt_schedule_started(rt_schedule *s, rt_lane *lane, size_t bytes, int64_t no
     s->in_flight++;
     s->bytes += bytes;
     if (lane->suspect) {
+        add_trickle(s, now_ms);
         s->suspects_in_flight++;
         s->credit -= s->credit < RT_SUSPECT_SHARE ? s->credit : RT_SUSPECT_SHARE;
         return;
@@ -161,9 +166,8 @@ int64_t rt_schedule_next_ms(const rt_schedule *s, int64_t now_ms) {
     if (room && s->sound.first != NULL) return now_ms;
     const rt_heap_node *first = rt_heap_first(&s->waiting);
     int64_t next = first == NULL ? INT64_MAX : first->at_ms;
-    // Suspects out of credit: it comes back within a millisecond or so.
-    if (room && s->suspect.first != NULL && s->suspects_in_flight < s->in_flight_max / 2 && next > now_ms + 1) {
-        next = now_ms + 1;
-    }
-    return next;
+    if (!room || s->suspect.first == NULL || s->suspects_in_flight >= s->in_flight_max / 2) return next;
+    if (suspect_allowance(s, now_ms) > 0) return now_ms;
+    // Out of credit: it comes back within a millisecond or so.
+    return next < now_ms + 1 ? next : now_ms + 1;
 }
