@@ -1,0 +1,117 @@
+/* check_end.c: the account after each step, and what must be true when everything has ended. */
+#include "world.h"
+
+static uint32_t sum(const uint32_t states[RT_JOB_STATE_COUNT]) {
+    uint32_t total = 0;
+    for (int i = 0; i < RT_JOB_STATE_COUNT; i++) total += states[i];
+    return total;
+}
+
+void check_account(world *w) {
+    const ledger *l = &w->ledger;
+    if (w->counted == w->landed) return;
+    w->counted = w->landed;
+    uint32_t kept = 0;
+    uint32_t found = 0;
+    for (uint32_t i = 0; i < l->posts_count; i++) {
+        const post *p = &l->posts[i];
+        uint32_t on_disk = 0;
+        for (uint32_t m = p->first; m < p->first + p->count; m++) on_disk += l->messages[m].id != 0;
+        TRACE_CHECK(&w->trace, on_disk == 0 || on_disk == p->count || p->promise == PROMISE_OPEN || l->unnamed > 0,
+                    "post %u is on the disk in part", i);
+        if (p->promise == PROMISE_KEPT) {
+            TRACE_CHECK(&w->trace, on_disk == p->count, "post %u was acknowledged and is not on the disk", i);
+            kept += p->count;
+        }
+        found += on_disk;
+    }
+    const uint32_t messages = sum(l->states) + l->gone_messages;
+    TRACE_CHECK(&w->trace, messages == found + l->unnamed, "%u messages were made, %u are accounted for", found + l->unnamed,
+                messages);
+    TRACE_CHECK(&w->trace, kept <= messages, "%u messages were acknowledged, %u are accounted for", kept, messages);
+    rt_view *view = rt_memory_disk_view(w->disk);
+    rt_counts counts;
+    TRACE_CHECK(&w->trace, view != NULL && rt_view_counts(view, 0, &counts) == RT_OK, "no memory");
+    rt_view_close(view);
+    const int64_t all = counts.ready + counts.scheduled + counts.free + counts.leased + counts.dead + counts.done;
+    TRACE_CHECK(&w->trace, all == (int64_t)sum(l->states) + sum(l->deliveries_states) + l->holders,
+                "the disk holds %lld jobs, the ledger another number", (long long)all);
+}
+
+/* ---- the end -------------------------------------------------------------------------------------------------------- */
+
+static bool stop_at_first(void *ctx, const rt_doc *doc) {
+    (void)doc;
+    *(bool *)ctx = true;
+    return false;
+}
+
+static bool has_cursors(world *w) {
+    bool any = false;
+    rt_view *view = rt_memory_disk_view(w->disk);
+    TRACE_CHECK(&w->trace, view != NULL, "no memory");
+    const rt_code code = rt_view_docs(view, RT_DOC_CURSOR, RT_STR_EMPTY, RT_STR_EMPTY, stop_at_first, &any);
+    rt_view_close(view);
+    return code != RT_OK || any;
+}
+
+bool check_has_ended(world *w) {
+    const ledger *l = &w->ledger;
+    const uint32_t pushed = l->deliveries_states[RT_JOB_READY] + l->deliveries_states[RT_JOB_SCHEDULED] +
+                            l->deliveries_states[RT_JOB_LEASED];
+    const uint32_t held = l->states[RT_JOB_SCHEDULED] + l->states[RT_JOB_LEASED] + l->holders;
+    // A sole owner sleeps until the next thing ends, so its messages' times can be waited for; others look every moment.
+    const uint32_t waiting = w->plan.disk.sole_owner ? l->states[RT_JOB_FREE] : 0;
+    if (w->requests_open + w->flights_live + pushed + held + waiting > 0) return false;
+    for (uint32_t i = 0; i < w->plan.nodes; i++) {
+        if (rt_store_memory_untold(w->nodes[i].store) > 0) return false;
+    }
+    return !has_cursors(w);
+}
+
+static bool has_delivery(const message *m, rt_id subscription) {
+    for (uint32_t i = 0; i < m->deliveries; i++) {
+        if (m->delivered_to[i] == subscription) return true;
+    }
+    return false;
+}
+
+/* Who had subscribed before the message was sent, and stayed, has a delivery; who came after it was stored has none. */
+static void check_fan_out(world *w, uint32_t number) {
+    const ledger *l = &w->ledger;
+    const message *m = &l->messages[number];
+    const post *p = &l->posts[m->post];
+    for (uint32_t i = 0; i < l->subscribers_count; i++) {
+        const subscriber *s = &l->subscribers[i];
+        if (s->promise != PROMISE_KEPT || s->queue != p->queue || s->id == 0) continue;
+        const bool removed = s->removal_sent != NEVER_YET || ledger_wiped(l, s->queue, false, s->sent);
+        const bool must = s->answered < p->sent && s->lasting && !removed;
+        const bool must_not = p->promise == PROMISE_KEPT && s->sent > p->answered;
+        const bool has = has_delivery(m, s->id);
+        TRACE_CHECK(&w->trace, !must || has, "message %u has no delivery to subscription %llx", number, (unsigned long long)s->id);
+        TRACE_CHECK(&w->trace, !must_not || !has, "message %u has a delivery to subscription %llx, which is younger", number,
+                    (unsigned long long)s->id);
+    }
+}
+
+/* Whatever was deleted without being named was returned by a pop, or by one whose answer got lost. */
+static void check_popped(world *w, const shadow *s) {
+    const message *m = &w->ledger.messages[s->message];
+    TRACE_CHECK(&w->trace, m->popped || w->ledger.pops_unknown > 0, "message %d was taken by a pop that returned something else",
+                s->message);
+}
+
+void check_ended(world *w) {
+    const ledger *l = &w->ledger;
+    check_account(w);
+    for (uint32_t i = 0; i < l->messages_count; i++) {
+        if (l->messages[i].id != 0) check_fan_out(w, i);
+    }
+    for (uint32_t i = 0; i < l->shadows_count; i++) {
+        const shadow *s = &l->shadows[i];
+        if (s->job.id == 0 || s->gone || (s->job.flags & RT_JOB_HOLDER)) continue;
+        const bool ended = s->job.state == RT_JOB_DONE || s->job.state == RT_JOB_DEAD || s->job.state == RT_JOB_FREE;
+        TRACE_CHECK(&w->trace, ended, "job %llx never ended", (unsigned long long)s->job.id);
+        if (s->popped && s->message >= 0) check_popped(w, s);
+    }
+}

@@ -1,0 +1,85 @@
+/* simulate: runs the engine through simulated lives, each given by a seed.
+ *
+ *   simulate --seeds FROM..TO       each twice: both runs must do the same
+ *   simulate --seed N [--verbose]   one of them, with all that happens in it
+ *
+ * Ends with status 1 at the first seed that breaks an invariant, and says how to see it again. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "world.h"
+
+static volatile sig_atomic_t watching; /* `current` holds a seed */
+static volatile uint64_t current;
+
+static void on_abort(int signal_number) {
+    (void)signal_number;
+    if (watching) trace_print_command(current);
+    _exit(EXIT_FAILURE);
+}
+
+static int usage(void) {
+    fprintf(stderr, "usage: simulate --seeds FROM..TO | --seed N [--verbose]\n");
+    return 2;
+}
+
+static void run(uint64_t seed, bool verbose) {
+    current = seed;
+    const uint64_t first = world_run(seed, verbose);
+    const uint64_t second = world_run(seed, false);
+    if (first == second) return;
+    fprintf(stderr, "simulate: seed %" PRIu64 " does not do the same twice: %016" PRIx64 ", %016" PRIx64 "\n", seed, first, second);
+    trace_print_command(seed);
+    exit(EXIT_FAILURE);
+}
+
+static bool parse_seed(rt_str text, uint64_t *out) {
+    int64_t number;
+    if (!rt_str_to_i64(text, &number) || number < 0) return false;
+    *out = (uint64_t)number;
+    return true;
+}
+
+static bool parse_range(rt_str text, uint64_t *from, uint64_t *to) {
+    rt_str head;
+    rt_str rest;
+    if (!rt_str_cut(text, '.', &head, &rest) || rest.len < 2 || rest.ptr[0] != '.') return false;
+    rest.ptr++;
+    rest.len--;
+    return parse_seed(head, from) && parse_seed(rest, to) && *from <= *to;
+}
+
+int main(int argc, char **argv) {
+    uint64_t from = 0;
+    uint64_t to = 0;
+    bool chosen = false;
+    bool verbose = false;
+    for (int i = 1; i < argc; i++) {
+        const rt_str value = rt_str_of(i + 1 < argc ? argv[i + 1] : NULL);
+        if (strcmp(argv[i], "--verbose") == 0) {
+            verbose = true;
+        } else if (strcmp(argv[i], "--seed") == 0 && parse_seed(value, &from)) {
+            to = from;
+            chosen = true;
+            i++;
+        } else if (strcmp(argv[i], "--seeds") == 0 && parse_range(value, &from, &to)) {
+            chosen = true;
+            i++;
+        } else {
+            return usage();
+        }
+    }
+    if (!chosen) return usage();
+    (void)signal(SIGABRT, on_abort);
+    watching = 1;
+    for (uint64_t seed = from;; seed++) {
+        run(seed, verbose && from == to);
+        if (seed == to) break;
+    }
+    printf("simulate: %" PRIu64 " seeds, each twice: every invariant held\n", to - from + 1);
+    return EXIT_SUCCESS;
+}

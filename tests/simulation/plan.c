@@ -1,0 +1,60 @@
+#include "plan.h"
+
+uint64_t draw(rt_rng *rng, uint64_t low, uint64_t high) {
+    RT_ASSERT(low <= high);
+    return low + rt_rng_below(rng, high - low + 1);
+}
+
+bool chance(rt_rng *rng, uint32_t permille) { return rt_rng_below(rng, 1000) < permille; }
+
+/* Nothing in half of all worlds, so that each fault is also seen alone; otherwise up to `most`. */
+static uint16_t some(rt_rng *rng, uint16_t most) {
+    return chance(rng, 500) ? 0 : (uint16_t)draw(rng, 1, most);
+}
+
+static void plan_faults(plan *p, rt_rng *rng) {
+    p->faults = (rt_memory_faults){
+        .again = some(rng, 300), .conflict = some(rng, 150), .full = some(rng, 60), .broken = some(rng, 20),
+        .failed = some(rng, 100), .late = some(rng, 400), .unavailable = some(rng, 50),
+    };
+    p->fault_spells = (uint32_t)some(rng, 2);
+    p->crashes = some(rng, 5);
+    p->pauses = some(rng, 3);
+    p->jumps = chance(rng, 250) ? (uint32_t)draw(rng, 1, 3) : 0;
+    p->lost = some(rng, 40);
+    p->late = some(rng, 40);
+    p->lies = some(rng, 40);
+    p->failing = (uint32_t)draw(rng, 0, 900);
+}
+
+static void plan_settings(plan *p, rt_rng *rng) {
+    p->settings = rt_engine_settings_default();
+    if (chance(rng, 500)) p->settings.in_flight_max = (uint32_t)draw(rng, 2, 12);
+    if (chance(rng, 300)) p->settings.in_flight_bytes_max = draw(rng, 2000, 20000);
+    if (chance(rng, 500)) p->settings.queue_in_flight_max = (uint32_t)draw(rng, 1, 6);
+    if (chance(rng, 300)) p->settings.batch_commands_max = (uint32_t)draw(rng, 1, 8);
+}
+
+plan plan_of(uint64_t seed) {
+    rt_rng rng = rt_rng_seeded(seed ^ 0x706c616eu);
+    plan p = {.seed = seed};
+    p.nodes = chance(&rng, 250) ? 2 : 1;
+    p.queues = (uint32_t)draw(&rng, 1, QUEUES_MAX);
+    p.endpoints = (uint32_t)draw(&rng, 1, ENDPOINTS_MAX);
+    p.actions = (uint32_t)(chance(&rng, 50) ? draw(&rng, 100, 250) : draw(&rng, 10, 60));
+    p.active_ms = (int64_t)(p.nodes == 2 ? draw(&rng, 5, 60) : draw(&rng, 10, 1800)) * 1000;
+    p.many_subscribers = chance(&rng, 20);
+    p.dead_letters = chance(&rng, 300);
+    p.ttl_max_s = p.nodes == 2 ? 120 : 3600;
+    p.delay_max_s = p.nodes == 2 ? 20 : 120;
+    p.disk = (rt_store_memory_config){
+        .tag = (uint32_t)rt_rng_next(&rng), .sole_owner = p.nodes == 1 && !chance(&rng, 150),
+        .commit_waits = chance(&rng, 400), .jobs_max = chance(&rng, 50) ? (uint32_t)draw(&rng, 20, 200) : 0,
+    };
+    if (chance(&rng, 400)) {
+        p.disk.retention = (rt_retention){.age_ms = (int64_t)draw(&rng, 1, 600) * 1000, .events = draw(&rng, 5, 300)};
+    }
+    if (chance(&rng, 850)) plan_faults(&p, &rng);
+    plan_settings(&p, &rng);
+    return p;
+}
