@@ -3,9 +3,10 @@
 #define RT_STORE_MEMORY_APPLY_H
 #include "store/memory/image.h"
 
-/* Writes `change` to `image`, which nobody else looks at; records are copied into `records`.
- * RT_E_CONFLICT, RT_E_EXISTS: refused; RT_E_NOMEM. An error may leave the image half-written: apply to a copy. */
-RT_MUST_USE rt_code rt_image_apply(rt_image *image, rt_arena *records, const rt_change *change, rt_err *err);
+/* Writes `change` to `image`, a copy of `before` that nobody else looks at; records are copied into `records`.
+ * Not RT_OK: refused as rt_store_apply says, or RT_E_NOMEM; `image` may then be half-written. */
+RT_MUST_USE rt_code rt_image_apply(const rt_image *before, rt_image *image, rt_arena *records,
+                                   const rt_change *change, rt_err *err);
 
 /* Drops history beyond its bounds and the done jobs whose last event goes, at most `ops_max` records.
  * RT_E_AGAIN: there is more to do. */
