@@ -70,7 +70,7 @@ static void note_started(rt_engine *e, rt_lane *lane, const rt_job *job, rt_flig
     rt_histogram_add(&e->metrics.lateness_s, (double)late_ms / 1000.0);
 }
 
-/* Decides about one due job and notes its attempt in the open batch. CONFLICT: somebody else has it; not an error. */
+/* Decides about one due job and notes its attempt in the open batch. CONFLICT: somebody else wrote to it: look again. */
 static rt_code start_job(rt_engine *e, rt_lane *lane, const rt_job *job) {
     rt_start start;
     rt_code code = RT_E_AGAIN;
@@ -83,7 +83,6 @@ static rt_code start_job(rt_engine *e, rt_lane *lane, const rt_job *job) {
         if (code != RT_OK) rt_attempt_free(start.attempt);
         if (code == RT_E_AGAIN && rt_store_load(e->store, &e->err) != RT_OK) return RT_E_UNAVAILABLE;
     }
-    if (code == RT_E_CONFLICT) return RT_OK;
     if (code != RT_OK || start.due == RT_DUE_WRITTEN) return code;
     rt_flight *flight = rt_flights_add(&e->flights, start.attempt, start.bytes, start.deadline_ms);
     if (flight == NULL) { // a lease that was written runs out by itself
@@ -107,7 +106,7 @@ static rt_code line_up(rt_engine *e, rt_lane *lane, const rt_job *job) {
     tx->frees = true;
     const rt_code code = rt_batch_apply(e, tx);
     if (code == RT_OK) lane->backlog = true;
-    return code == RT_E_CONFLICT ? RT_OK : code;
+    return code;
 }
 
 static bool is_full(const rt_engine *e) {
@@ -202,7 +201,7 @@ static void take_turns(rt_engine *e, uint32_t budget) {
         budget -= looked_at < budget ? looked_at : budget;
         if (code != RT_OK) {
             rt_schedule_turn(&e->schedule, lane);
-            return;
+            if (code != RT_E_CONFLICT) return;
         }
     }
 }
