@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-// ---- values as Python sees them ---------------------------------------------------------------------------------
+// ---- values as Python sees them -----------------------------------------------------------------
 
 /* Python's bool(value). NULL: the key is absent. */
 static bool is_truthy(const json_t *v) {
@@ -36,7 +36,7 @@ static int named(const json_t *v, const char *(*name_of)(int), int count) {
     return -1;
 }
 
-// ---- the integers -----------------------------------------------------------------------------------------------
+// ---- the integers -------------------------------------------------------------------------------
 
 typedef struct number_field {
     const char *key;
@@ -99,7 +99,7 @@ static rt_code read_numbers(const json_t *policy, rt_delivery_policy *out, rt_er
     return RT_OK;
 }
 
-// ---- the rest of the document's keys ----------------------------------------------------------------------------
+// ---- the rest of the document's keys ------------------------------------------------------------
 
 static const char *function_name(int i) { return rt_backoff_function_name((rt_backoff_function)i); }
 static const char *jitter_name(int i) { return rt_jitter_name((rt_jitter)i); }
@@ -123,14 +123,15 @@ static rt_code read_override(const json_t *policy, rt_delivery_policy *out, rt_e
     return RT_OK;
 }
 
-// ---- options beyond the documents -------------------------------------------------------------------------------
+// ---- options beyond the documents ---------------------------------------------------------------
 
 static rt_code read_jitter(const json_t *policy, rt_delivery_policy *out, rt_err *err) {
     const json_t *v = json_object_get(policy, "jitter");
     if (is_left_out(v)) return RT_OK;
     const int jitter = json_is_string(v) ? named(v, jitter_name, RT_JITTER_COUNT) : -1;
     if (jitter < 0) {
-        return rt_fail(err, RT_E_INVALID, 0, "Retry policy: jitter must be none, full, equal or decorrelated.");
+        return rt_fail(err, RT_E_INVALID, 0,
+                       "Retry policy: jitter must be none, full, equal or decorrelated.");
     }
     out->jitter = (rt_jitter)jitter;
     return RT_OK;
@@ -169,15 +170,17 @@ static rt_code read_retry_on(const json_t *policy, rt_delivery_policy *out, rt_e
     const json_t *v = json_object_get(policy, "retry_on");
     if (is_left_out(v)) return RT_OK;
     if (!json_is_array(v)) {
-        return rt_fail(err, RT_E_INVALID, 0, "Retry policy: retry_on must be a list such as [\"408\", \"429\", \"3xx\"].");
+        return rt_fail(err, RT_E_INVALID, 0,
+                       "Retry policy: retry_on must be a list such as [\"408\", \"429\", \"3xx\"].");
     }
     if (json_array_size(v) > RT_RETRY_ON_MAX) {
-        return rt_fail(err, RT_E_INVALID, 0, "Retry policy: retry_on may name at most 16 statuses or ranges.");
+        return rt_fail(err, RT_E_INVALID, 0,
+                       "Retry policy: retry_on may name at most 16 statuses or ranges.");
     }
     for (size_t i = 0; i < json_array_size(v); i++) {
         if (!read_status(json_array_get(v, i), &out->retry_on[i])) {
             return rt_fail(err, RT_E_INVALID, 0,
-                           "Retry policy: retry_on must name statuses from 100 to 999 or classes such as \"3xx\".");
+                           "Retry policy: retry_on must name statuses (100 to 999) or classes (\"3xx\").");
         }
     }
     out->retry_on_count = (uint8_t)json_array_size(v);
@@ -210,7 +213,7 @@ rt_code rt_policy_from_json(const json_t *json, rt_delivery_policy *out, rt_err 
     return RT_OK;
 }
 
-// ---- work backoff -----------------------------------------------------------------------------------------------
+// ---- work backoff -------------------------------------------------------------------------------
 
 enum { NS_PER_MS = 1000000 };
 
@@ -263,7 +266,8 @@ rt_code rt_work_backoff_from_json(const json_t *json, bool *given, rt_work_backo
     }
     if (!json_is_object(json)) return rt_fail(err, RT_E_INVALID, 0, "backoff must be an object or null.");
     if (has_other_keys(json)) {
-        return rt_fail(err, RT_E_INVALID, 0, "backoff: its keys are initial_ms, maximum_ms and exponent, no others.");
+        return rt_fail(err, RT_E_INVALID, 0,
+                       "backoff: its keys are initial_ms, maximum_ms and exponent, no others.");
     }
     rt_work_backoff read;
     rt_code code = read_ms(json, "initial_ms", &read.initial_ns, err);
@@ -277,7 +281,7 @@ rt_code rt_work_backoff_from_json(const json_t *json, bool *given, rt_work_backo
     return RT_OK;
 }
 
-// ---- from text --------------------------------------------------------------------------------------------------
+// ---- from text ----------------------------------------------------------------------------------
 
 /* Looked at before the parser, which goes into nested values by recursion. */
 static bool nests_too_deep(rt_str text) {
@@ -305,13 +309,15 @@ static rt_code parse(rt_str text, json_t **out, rt_err *err) {
         return rt_fail(err, RT_E_TOO_LARGE, 0, "JSON is longer than %d bytes.", RT_POLICY_JSON_BYTES_MAX);
     }
     if (nests_too_deep(text)) {
-        return rt_fail(err, RT_E_INVALID, 0, "JSON is nested deeper than %d levels.", RT_POLICY_JSON_DEPTH_MAX);
+        return rt_fail(err, RT_E_INVALID, 0, "JSON is nested deeper than %d levels.",
+                       RT_POLICY_JSON_DEPTH_MAX);
     }
     json_error_t why;
     *out = json_loadb(text.len > 0 ? text.ptr : "", text.len, JSON_DECODE_ANY, &why);
     if (*out != NULL) return RT_OK;
     if (json_error_code(&why) == json_error_out_of_memory) return rt_fail(err, RT_E_NOMEM, 0, "JSON");
-    return rt_fail(err, RT_E_INVALID, 0, "This is no JSON: %s (line %d, column %d).", why.text, why.line, why.column);
+    return rt_fail(err, RT_E_INVALID, 0, "This is no JSON: %s (line %d, column %d).", why.text, why.line,
+                   why.column);
 }
 
 rt_code rt_policy_from_text(rt_str text, rt_delivery_policy *out, rt_err *err) {

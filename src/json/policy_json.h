@@ -10,11 +10,12 @@
  *     jitter "none", "full", "equal" or "decorrelated"; respect_retry_after, follow_redirects   bools
  *     retry_on   a list of statuses and classes such as [408, "429", "3xx"], at most 16
  *
- * What Zaqar accepts is accepted and what it refuses is refused with its words, its oddities included: a value of the
- * wrong type is refused only when it is truthy, true counts as 1 where an integer is wanted (5.0 does not), an explicit 0
- * is kept, and keys that are not known are let through. What makes Zaqar answer 500 is refused here: null, "", [] and {}
- * as minimum_delay or maximum_delay; elsewhere they mean that the key was left out. Negative numbers are refused.
- * The options beyond the documents are strict: the right type, or null for left out. */
+ * What Zaqar accepts is accepted and what it refuses is refused with its words, its oddities included: a
+ * value of the wrong type is refused only when it is truthy, true counts as 1 where an integer is wanted
+ * (5.0 does not), an explicit 0 is kept, and keys that are not known are let through. What makes Zaqar
+ * answer 500 is refused here: null, "", [] and {} as minimum_delay or maximum_delay; elsewhere they mean
+ * that the key was left out. Negative numbers are refused. The options beyond the documents are strict:
+ * the right type, or null for left out. */
 #ifndef RT_JSON_POLICY_JSON_H
 #define RT_JSON_POLICY_JSON_H
 #include <jansson.h>
@@ -24,18 +25,21 @@
 
 enum { RT_POLICY_JSON_DEPTH_MAX = 32 }; /* brackets within brackets, in a text */
 
-/* `json` is the policy: NULL (absent) or anything falsy ({}, null, 0, "", …) means the defaults. Borrows `json`.
- * RT_OK: *out passes rt_delivery_policy_check. RT_E_INVALID: *out untouched, err->msg is fit for the client. */
+/* `json` is the policy: NULL (absent) or anything falsy ({}, null, 0, "", …) means the defaults. Borrows
+ * `json`. RT_OK: *out passes rt_delivery_policy_check. RT_E_INVALID: *out untouched, err->msg is fit for
+ * the client. */
 RT_MUST_USE rt_code rt_policy_from_json(const json_t *json, rt_delivery_policy *out, rt_err *err);
 
-/* The same from text: at most RT_POLICY_JSON_BYTES_MAX bytes (RT_E_TOO_LARGE). The text may also be a document that holds
- * the policy, {"_retry_policy": {…}}, such as a queue's metadata or a subscription's options. */
+/* The same from text: at most RT_POLICY_JSON_BYTES_MAX bytes (RT_E_TOO_LARGE). The text may also be a
+ * document that holds the policy, {"_retry_policy": {…}}, such as a queue's metadata or a subscription's
+ * options. */
 RT_MUST_USE rt_code rt_policy_from_text(rt_str text, rt_delivery_policy *out, rt_err *err);
 
-/* {"initial_ms", "maximum_ms", "exponent"}: numbers, fractions allowed; what is left out or null counts as 0, what is
- * negative as the least (see rt_work_backoff). `json` null: *given is false, there is no descriptor, and *out is untouched.
- * RT_E_INVALID: neither is touched, err->msg names field and rule. */
-RT_MUST_USE rt_code rt_work_backoff_from_json(const json_t *json, bool *given, rt_work_backoff *out, rt_err *err);
+/* {"initial_ms", "maximum_ms", "exponent"}: numbers, fractions allowed; what is left out or null counts as
+ * 0, what is negative as the least (see rt_work_backoff). `json` null: *given is false, there is no
+ * descriptor, and *out is untouched. RT_E_INVALID: neither is touched, err->msg names field and rule. */
+RT_MUST_USE rt_code rt_work_backoff_from_json(const json_t *json, bool *given, rt_work_backoff *out,
+                                              rt_err *err);
 RT_MUST_USE rt_code rt_work_backoff_from_text(rt_str text, bool *given, rt_work_backoff *out, rt_err *err);
 
 #endif

@@ -12,9 +12,11 @@ enum {
 };
 
 // The arithmetic series needs (MAX - MIN) * n * (n - 1), doubled for rounding.
-_Static_assert(2 * (int64_t)RT_DELAY_S_MAX * MS_PER_S < INT64_MAX / (RT_BACKOFF_RETRIES_MAX * RT_BACKOFF_RETRIES_MAX),
+_Static_assert(2 * (int64_t)RT_DELAY_S_MAX * MS_PER_S <
+                   INT64_MAX / (RT_BACKOFF_RETRIES_MAX * RT_BACKOFF_RETRIES_MAX),
                "the products of the series fit");
-_Static_assert(3LL * RT_PHASE_RETRIES_MAX + RT_BACKOFF_RETRIES_MAX < UINT32_MAX, "all retries are counted in 32 bits");
+_Static_assert(3LL * RT_PHASE_RETRIES_MAX + RT_BACKOFF_RETRIES_MAX < UINT32_MAX,
+               "all retries are counted in 32 bits");
 
 rt_delivery_policy rt_delivery_policy_default(void) {
     return (rt_delivery_policy){
@@ -29,7 +31,7 @@ rt_delivery_policy rt_delivery_policy_default(void) {
     };
 }
 
-// ---- checks -----------------------------------------------------------------------------------------------------
+// ---- checks -------------------------------------------------------------------------------------
 
 static const char *check_limits(const rt_delivery_policy *p) {
     const struct {
@@ -58,12 +60,15 @@ static const char *check_limits(const rt_delivery_policy *p) {
     }
     return NULL;
 }
-_Static_assert(RT_PHASE_RETRIES_MAX == 100000 && RT_DELAY_S_MAX == 31536000 && RT_BACKOFF_RETRIES_MAX == 100 &&
-                   RT_ATTEMPT_TIMEOUT_S_MAX == 3600 && RT_RETRY_ON_MAX == 16,
+_Static_assert(RT_PHASE_RETRIES_MAX == 100000 && RT_DELAY_S_MAX == 31536000 &&
+                   RT_BACKOFF_RETRIES_MAX == 100 && RT_ATTEMPT_TIMEOUT_S_MAX == 3600 &&
+                   RT_RETRY_ON_MAX == 16,
                "the sentences of the checks name these limits");
 
 static const char *check_retry_on(const rt_delivery_policy *p) {
-    if (p->retry_on_count > RT_RETRY_ON_MAX) return "Retry policy: retry_on may name at most 16 statuses or ranges.";
+    if (p->retry_on_count > RT_RETRY_ON_MAX) {
+        return "Retry policy: retry_on may name at most 16 statuses or ranges.";
+    }
     for (size_t i = 0; i < p->retry_on_count; i++) {
         const rt_status_range *range = &p->retry_on[i];
         if (range->low > range->high || range->high > STATUS_MAX) {
@@ -84,7 +89,7 @@ static const char *check_delays(const rt_delivery_policy *p) {
     }
     if (p->minimum_delay_s > 0) return NULL;
     if (p->backoff_function == RT_BACKOFF_GEOMETRIC || p->backoff_function == RT_BACKOFF_EXPONENTIAL) {
-        return "Retry policy: minimum_delay must be at least 1 second with the geometric and exponential functions.";
+        return "Retry policy: minimum_delay must be at least 1 second with geometric or exponential backoff.";
     }
     // Each wait grows out of the last, and nothing grows out of 0: all retries would follow at once.
     if (p->jitter == RT_JITTER_DECORRELATED) {
@@ -105,7 +110,7 @@ const char *rt_delivery_policy_check(const rt_delivery_policy *p) {
     return broken;
 }
 
-// ---- the schedule -----------------------------------------------------------------------------------------------
+// ---- the schedule -------------------------------------------------------------------------------
 
 uint32_t rt_delivery_policy_backoff_retries(const rt_delivery_policy *p) {
     RT_ASSERT(p->maximum_delay_s >= p->minimum_delay_s);
@@ -124,9 +129,9 @@ static uint64_t share_of(uint64_t spread, uint64_t part, uint64_t whole) {
     return (2 * spread * part + whole) / (2 * whole);
 }
 
-/* MIN * K^(n-1) with K = (MAX/MIN)^(1/(NUM-1)). The exponential function is p * k^n with k = K and p = MIN/k, which is
- * the same number: one way of computing it keeps the two equal to the last bit.
- * One pow of the whole exponent, since powers of a rounded K drift away from MAX. */
+/* MIN * K^(n-1) with K = (MAX/MIN)^(1/(NUM-1)). The exponential function is p * k^n with k = K and p =
+ * MIN/k, which is the same number: one way of computing it keeps the two equal to the last bit. One pow of
+ * the whole exponent, since powers of a rounded K drift away from MAX. */
 static uint64_t power_ms(uint64_t min_ms, uint64_t max_ms, uint32_t n, uint32_t num) {
     RT_ASSERT(min_ms > 0);
     const double ratio = (double)max_ms / (double)min_ms;
@@ -137,8 +142,9 @@ static uint64_t power_ms(uint64_t min_ms, uint64_t max_ms, uint32_t n, uint32_t 
     return ms > max_ms ? max_ms : ms;
 }
 
-/* time(n) of the backoff phase for n in 1..num. Source: Zaqar specs, "Support More Backoff Functions"; the intervals of
- * linear are NUM - 1, as in the worked example of "Notification Delivery Policy", so that all four end at MAX. */
+/* time(n) of the backoff phase for n in 1..num. Source: Zaqar specs, "Support More Backoff Functions"; the
+ * intervals of linear are NUM - 1, as in the worked example of "Notification Delivery Policy", so that all
+ * four end at MAX. */
 static uint64_t backoff_ms(const rt_delivery_policy *p, uint32_t n, uint32_t num) {
     RT_ASSERT(n >= 1 && n <= num);
     const uint64_t min_ms = (uint64_t)p->minimum_delay_s * MS_PER_S;
@@ -163,7 +169,8 @@ static void set_delay(uint64_t *delay_ms, uint64_t ms, rt_phase *phase, rt_phase
     *phase = is;
 }
 
-bool rt_delivery_policy_delay(const rt_delivery_policy *p, uint32_t retry, uint64_t *delay_ms, rt_phase *phase) {
+bool rt_delivery_policy_delay(const rt_delivery_policy *p, uint32_t retry, uint64_t *delay_ms,
+                              rt_phase *phase) {
     RT_ASSERT(retry >= 1);
     const uint32_t num = rt_delivery_policy_backoff_retries(p);
     uint32_t n = retry; // counted from 1 within the phase that is looked at
@@ -189,7 +196,7 @@ bool rt_delivery_policy_delay(const rt_delivery_policy *p, uint32_t retry, uint6
     return false;
 }
 
-// ---- jitter -----------------------------------------------------------------------------------------------------
+// ---- jitter -------------------------------------------------------------------------------------
 
 /* Uniform in [low, high]. The bias of the modulo is below 2^-27, since no delay reaches 2^37 ms. */
 static uint64_t between(uint64_t low, uint64_t high, uint64_t random) {
@@ -205,7 +212,8 @@ static uint64_t decorrelated_ms(uint64_t min_ms, uint64_t max_ms, uint64_t last_
     return drawn < max_ms ? drawn : max_ms;
 }
 
-uint64_t rt_delivery_policy_jittered(const rt_delivery_policy *p, uint64_t delay_ms, uint64_t last_ms, uint64_t random) {
+uint64_t rt_delivery_policy_jittered(const rt_delivery_policy *p, uint64_t delay_ms, uint64_t last_ms,
+                                     uint64_t random) {
     const uint64_t min_ms = (uint64_t)p->minimum_delay_s * MS_PER_S;
     const uint64_t max_ms = (uint64_t)p->maximum_delay_s * MS_PER_S;
     RT_ASSERT(delay_ms <= max_ms);
@@ -221,12 +229,13 @@ uint64_t rt_delivery_policy_jittered(const rt_delivery_policy *p, uint64_t delay
     return delay_ms;
 }
 
-// ---- answers and names ------------------------------------------------------------------------------------------
+// ---- answers and names --------------------------------------------------------------------------
 
 rt_verdict rt_delivery_policy_judge(const rt_delivery_policy *p, uint32_t status) {
     RT_ASSERT(p->retry_on_count <= RT_RETRY_ON_MAX);
     if (status >= 200 && status <= 299) return RT_VERDICT_SUCCESS;
-    if (status < 200 || status >= 500) return RT_VERDICT_RETRY; // a server's failure, or no known answer at all
+    // A server's failure, or no answer that is known.
+    if (status < 200 || status >= 500) return RT_VERDICT_RETRY;
     for (size_t i = 0; i < p->retry_on_count; i++) {
         if (status >= p->retry_on[i].low && status <= p->retry_on[i].high) return RT_VERDICT_RETRY;
     }

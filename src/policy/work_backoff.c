@@ -16,7 +16,8 @@ const char *rt_work_backoff_check(const rt_work_backoff *b) {
 static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
 /* The last interval times the exponent, at most the maximum; both in ns.
- * In nanoseconds and truncated, not in seconds with ceil(): 90 s times 1.1 is 99 s so, and 100 s in doubles of seconds. */
+ * In nanoseconds and truncated, not in seconds with ceil(): 90 s times 1.1 is 99 s so, and 100 s in
+ * doubles of seconds. */
 static uint64_t grown_ns(uint64_t last_ns, double exponent, uint64_t maximum_ns) {
     const double product = (double)last_ns * (exponent < 1 ? 1 : exponent);
     // Beyond int64 the conversion would be undefined; such a product is beyond every maximum anyway.

@@ -1,6 +1,7 @@
-/* Whatever parses as a policy is valid, and the first 1000 retries of its schedule can be walked: delays within
- * maximum_delay, phases in order, the backoff phase never decreasing, jitter within its bounds. Whatever parses as a work
- * backoff gives intervals of at least a second that can be followed from one to the next. */
+/* Whatever parses as a policy is valid, and the first 1000 retries of its schedule can be walked: delays
+ * within maximum_delay, phases in order, the backoff phase never decreasing, jitter within its bounds.
+ * Whatever parses as a work backoff gives intervals of at least a second that can be followed from one to
+ * the next. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,4 +1,5 @@
-/* Delivery policies. The expected numbers are worked out by hand from the formulas in DESIGN.md and the Zaqar specs. */
+/* Delivery policies. The expected numbers are worked out by hand from the formulas in DESIGN.md and the
+ * Zaqar specs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +53,8 @@ static void check_rows(const backoff_row *rows, size_t count) {
 
 static void policy__default_gives_21_retries(void **state) {
     (void)state;
-    static const uint64_t WANT[] = {0, 0, 0, 5000, 5000, 5000, 5000, 10000, 15000, 20000, 25000, 30000, 35000, 40000,
+    static const uint64_t WANT[] = {0,     0,     0,     5000,  5000,  5000,  5000,
+                                    10000, 15000, 20000, 25000, 30000, 35000, 40000,
                                     45000, 50000, 55000, 60000, 60000, 60000, 60000};
     const rt_delivery_policy p = rt_delivery_policy_default();
     assert_null(rt_delivery_policy_check(&p));
@@ -168,7 +170,8 @@ static void policy__geometric_and_exponential(void **state) {
         {RT_BACKOFF_GEOMETRIC, 1, 16, 5, 5, {1000, 2000, 4000, 8000, 16000}},
         {RT_BACKOFF_GEOMETRIC, 5, 80, 5, 5, {5000, 10000, 20000, 40000, 80000}},
         {RT_BACKOFF_GEOMETRIC, 20, 80, 3, 3, {20000, 40000, 80000}},
-        // 4^(1/12) is the sixth root of 2: 1, 1.1224620, 1.2599210, 1.4142136, 1.5874011, 1.7817974, then the doubles.
+        // 4^(1/12) is the sixth root of 2; its powers are 1, 1.1224620, 1.2599210, 1.4142136, 1.5874011,
+        // 1.7817974, then the doubles of these.
         {RT_BACKOFF_GEOMETRIC, 20, 80, 0, 13,
          {20000, 22449, 25198, 28284, 31748, 35636, 40000, 44898, 50397, 56569, 63496, 71272, 80000}},
         // 9^(1/2) = 3 and 2^(1/2) = 1.41421356.
@@ -208,7 +211,7 @@ static void policy__num_is_derived_floored_and_bounded(void **state) {
     assert_int_equal(rt_delivery_policy_backoff_retries(&given), 7);
 }
 
-// ---- checks -----------------------------------------------------------------------------------------------------
+// ---- checks -------------------------------------------------------------------------------------
 
 static void expect_text(const rt_delivery_policy *p, const char *text) {
     const char *said = rt_delivery_policy_check(p);
@@ -242,7 +245,7 @@ static void policy__check_of_the_two_delays(void **state) {
 static void policy__check_refuses_growth_out_of_zero(void **state) {
     (void)state;
     static const char POWER[] =
-        "Retry policy: minimum_delay must be at least 1 second with the geometric and exponential functions.";
+        "Retry policy: minimum_delay must be at least 1 second with geometric or exponential backoff.";
     for (int f = 0; f < RT_BACKOFF_FUNCTION_COUNT; f++) {
         const bool power = f == RT_BACKOFF_GEOMETRIC || f == RT_BACKOFF_EXPONENTIAL;
         for (uint32_t num = 0; num <= 2; num++) {
@@ -293,14 +296,15 @@ static void policy__check_of_each_limit(void **state) {
 static void policy__check_of_retry_on(void **state) {
     (void)state;
     static const char RANGE[] = "Retry policy: retry_on must name statuses between 0 and 999.";
-    static const char SUCCESS[] = "Retry policy: retry_on must not name statuses 200 to 299, which are success.";
+    static const char SUCCESS[] =
+        "Retry policy: retry_on must not name statuses 200 to 299, which are success.";
     static const struct {
         rt_status_range range;
         const char *text;
     } ROWS[] = {
-        {{0, 999}, SUCCESS}, {{0, 199}, NULL},     {{300, 999}, NULL},  {{408, 408}, NULL},   {{0, 0}, NULL},
-        {{999, 999}, NULL},  {{1000, 1000}, RANGE}, {{429, 408}, RANGE}, {{299, 300}, SUCCESS}, {{100, 200}, SUCCESS},
-        {{204, 204}, SUCCESS},
+        {{0, 999}, SUCCESS},   {{0, 199}, NULL},      {{300, 999}, NULL},    {{408, 408}, NULL},
+        {{0, 0}, NULL},        {{999, 999}, NULL},    {{1000, 1000}, RANGE}, {{429, 408}, RANGE},
+        {{299, 300}, SUCCESS}, {{100, 200}, SUCCESS}, {{204, 204}, SUCCESS},
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         rt_delivery_policy p = rt_delivery_policy_default();
@@ -326,7 +330,7 @@ static void policy__check_refuses_what_is_no_enumerator(void **state) {
     expect_text(&p, "Retry policy: jitter must be none, full, equal or decorrelated.");
 }
 
-// ---- answers ----------------------------------------------------------------------------------------------------
+// ---- answers ------------------------------------------------------------------------------------
 
 static void policy__judges_by_the_document(void **state) {
     (void)state;
@@ -349,8 +353,9 @@ static void policy__judges_by_retry_on_too(void **state) {
         uint32_t status;
         rt_verdict want;
     } ROWS[] = {
-        {299, RT_VERDICT_SUCCESS}, {300, RT_VERDICT_RETRY}, {399, RT_VERDICT_RETRY},  {400, RT_VERDICT_REJECTED},
-        {428, RT_VERDICT_REJECTED}, {429, RT_VERDICT_RETRY}, {430, RT_VERDICT_REJECTED}, {500, RT_VERDICT_RETRY},
+        {299, RT_VERDICT_SUCCESS},  {300, RT_VERDICT_RETRY},    {399, RT_VERDICT_RETRY},
+        {400, RT_VERDICT_REJECTED}, {428, RT_VERDICT_REJECTED}, {429, RT_VERDICT_RETRY},
+        {430, RT_VERDICT_REJECTED}, {500, RT_VERDICT_RETRY},
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         assert_int_equal(rt_delivery_policy_judge(&p, ROWS[i].status), ROWS[i].want);

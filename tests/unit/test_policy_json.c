@@ -1,4 +1,4 @@
-/* Policies and work backoffs as JSON: Zaqar's rules and texts from its API digest, and those of the options beyond it. */
+/* Policies and work backoffs as JSON: Zaqar's rules and texts, and those of the options beyond it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -58,8 +58,10 @@ static void assert_default(const rt_delivery_policy *p) {
 
 static void policy_json__falsy_policies_mean_the_defaults(void **state) {
     (void)state;
-    static const char *const FALSY[] = {"{}", "null", "0", "0.0", "-0.0", "false", "\"\"", "[]",
-                                        "{\"_retry_policy\": {}}", "{\"_retry_policy\": null}", "{\"unknown\": 1}"};
+    static const char *const FALSY[] = {
+        "{}", "null", "0", "0.0", "-0.0", "false", "\"\"", "[]",
+        "{\"_retry_policy\": {}}", "{\"_retry_policy\": null}", "{\"unknown\": 1}",
+    };
     for (size_t i = 0; i < COUNT(FALSY); i++) {
         const rt_delivery_policy p = policy_of(FALSY[i]);
         assert_default(&p);
@@ -72,9 +74,12 @@ static void policy_json__falsy_policies_mean_the_defaults(void **state) {
 static void policy_json__truthy_policies_must_be_objects(void **state) {
     (void)state;
     static const refusal ROWS[] = {
-        {"1", "retry_policy must be a dict."},       {"true", "retry_policy must be a dict."},
-        {"\"x\"", "retry_policy must be a dict."},   {"[{}]", "retry_policy must be a dict."},
-        {"0.5", "retry_policy must be a dict."},     {"{\"_retry_policy\": 1}", "retry_policy must be a dict."},
+        {"1", "retry_policy must be a dict."},
+        {"true", "retry_policy must be a dict."},
+        {"\"x\"", "retry_policy must be a dict."},
+        {"[{}]", "retry_policy must be a dict."},
+        {"0.5", "retry_policy must be a dict."},
+        {"{\"_retry_policy\": 1}", "retry_policy must be a dict."},
     };
     check_policies(ROWS, COUNT(ROWS));
 }
@@ -82,11 +87,13 @@ static void policy_json__truthy_policies_must_be_objects(void **state) {
 static void policy_json__reads_every_key(void **state) {
     (void)state;
     const rt_delivery_policy p = policy_of(
-        "{\"_retry_policy\": {\"retries_with_no_delay\": 1, \"minimum_delay_retries\": 2, \"minimum_delay\": 4,"
-        " \"maximum_delay\": 400, \"maximum_delay_retries\": 5, \"retry_backoff_function\": \"geometric\","
-        " \"ignore_subscription_override\": true, \"backoff_retries\": 7, \"maximum_age\": 3600,"
-        " \"attempt_timeout\": 9, \"jitter\": \"equal\", \"respect_retry_after\": true, \"follow_redirects\": true,"
-        " \"retry_on\": [\"408\", 429, \"3xx\", \"4XX\"], \"unknown\": {\"kept\": [1]}}, \"_default_message_ttl\": 60}");
+        "{\"_retry_policy\": {\"retries_with_no_delay\": 1, \"minimum_delay_retries\": 2,"
+        " \"minimum_delay\": 4, \"maximum_delay\": 400, \"maximum_delay_retries\": 5,"
+        " \"retry_backoff_function\": \"geometric\", \"ignore_subscription_override\": true,"
+        " \"backoff_retries\": 7, \"maximum_age\": 3600, \"attempt_timeout\": 9, \"jitter\": \"equal\","
+        " \"respect_retry_after\": true, \"follow_redirects\": true,"
+        " \"retry_on\": [\"408\", 429, \"3xx\", \"4XX\"], \"unknown\": {\"kept\": [1]}},"
+        " \"_default_message_ttl\": 60}");
     assert_int_equal(p.retries_with_no_delay, 1);
     assert_int_equal(p.minimum_delay_retries, 2);
     assert_int_equal(p.minimum_delay_s, 4);
@@ -110,8 +117,9 @@ static void policy_json__reads_every_key(void **state) {
 
 static void policy_json__explicit_zero_is_kept(void **state) {
     (void)state;
-    rt_delivery_policy p = policy_of("{\"retries_with_no_delay\": 0, \"minimum_delay_retries\": false,"
-                                     " \"maximum_delay_retries\": 0.0, \"minimum_delay\": 0, \"maximum_delay\": 10}");
+    rt_delivery_policy p =
+        policy_of("{\"retries_with_no_delay\": 0, \"minimum_delay_retries\": false,"
+                  " \"maximum_delay_retries\": 0.0, \"minimum_delay\": 0, \"maximum_delay\": 10}");
     assert_int_equal(p.retries_with_no_delay, 0);
     assert_int_equal(p.minimum_delay_retries, 0);
     assert_int_equal(p.maximum_delay_retries, 0);
@@ -128,14 +136,16 @@ static void policy_json__types_are_checked_on_truthy_values_only(void **state) {
         {"{\"minimum_delay_retries\": 1.5}", "Retry policy: minimum_delay_retries must be a integer."},
         {"{\"minimum_delay\": 5.0}", "Retry policy: minimum_delay must be a integer."},
         {"{\"maximum_delay\": [60]}", "Retry policy: maximum_delay must be a integer."},
-        {"{\"maximum_delay_retries\": {\"a\": 1}}", "Retry policy: maximum_delay_retries must be a integer."},
+        {"{\"maximum_delay_retries\": {\"a\": 1}}",
+         "Retry policy: maximum_delay_retries must be a integer."},
         {"{\"retry_backoff_function\": 1}", "retry_backoff_function must be a string."},
         {"{\"retry_backoff_function\": true}", "retry_backoff_function must be a string."},
         {"{\"retry_backoff_function\": \"quadratic\"}", "invalid retry_backoff_function."},
         {"{\"retry_backoff_function\": \"Linear\"}", "invalid retry_backoff_function."},
         {"{\"ignore_subscription_override\": 1}", "ignore_subscription_override must be a boolean."},
         {"{\"ignore_subscription_override\": \"true\"}", "ignore_subscription_override must be a boolean."},
-        {"{\"retries_with_no_delay\": null, \"minimum_delay_retries\": \"\", \"maximum_delay_retries\": []}", NULL},
+        {"{\"retries_with_no_delay\": null, \"minimum_delay_retries\": \"\"}", NULL},
+        {"{\"maximum_delay_retries\": []}", NULL},
         {"{\"retry_backoff_function\": \"\"}", NULL},
         {"{\"retry_backoff_function\": null}", NULL},
         {"{\"retry_backoff_function\": 0}", NULL},
@@ -160,10 +170,13 @@ static void policy_json__what_crashes_zaqar_is_refused(void **state) {
 static void policy_json__checks_come_in_zaqars_order(void **state) {
     (void)state;
     static const refusal ROWS[] = {
-        {"{\"ignore_subscription_override\": 1, \"retry_backoff_function\": 1, \"maximum_delay_retries\": \"\\u0031\","
+        {"{\"ignore_subscription_override\": 1, \"retry_backoff_function\": 1, "
+         " \"maximum_delay_retries\": \"1\","
          " \"maximum_delay\": \"1\", \"minimum_delay\": \"1\", \"minimum_delay_retries\": \"1\","
-         " \"retries_with_no_delay\": \"1\"}", "Retry policy: retries_with_no_delay must be a integer."},
-        {"{\"maximum_delay\": \"1\", \"minimum_delay\": \"1\"}", "Retry policy: minimum_delay must be a integer."},
+         " \"retries_with_no_delay\": \"1\"}",
+         "Retry policy: retries_with_no_delay must be a integer."},
+        {"{\"maximum_delay\": \"1\", \"minimum_delay\": \"1\"}",
+         "Retry policy: minimum_delay must be a integer."},
         {"{\"ignore_subscription_override\": 1, \"retry_backoff_function\": 1}",
          "retry_backoff_function must be a string."},
         {"{\"ignore_subscription_override\": 1, \"minimum_delay\": 100}",
@@ -189,9 +202,9 @@ static void policy_json__delays_are_compared_with_the_defaults(void **state) {
         {"{\"minimum_delay\": 61, \"backoff_retries\": 4}", "minimum_delay must less than maximum_delay."},
         {"{\"minimum_delay\": 0, \"retry_backoff_function\": \"arithmetic\"}", NULL},
         {"{\"minimum_delay\": 0, \"retry_backoff_function\": \"geometric\"}",
-         "Retry policy: minimum_delay must be at least 1 second with the geometric and exponential functions."},
+         "Retry policy: minimum_delay must be at least 1 second with geometric or exponential backoff."},
         {"{\"minimum_delay\": 0, \"retry_backoff_function\": \"exponential\", \"backoff_retries\": 3}",
-         "Retry policy: minimum_delay must be at least 1 second with the geometric and exponential functions."},
+         "Retry policy: minimum_delay must be at least 1 second with geometric or exponential backoff."},
     };
     check_policies(ROWS, COUNT(ROWS));
 }
@@ -229,7 +242,8 @@ static void policy_json__numbers_have_limits(void **state) {
 static void policy_json__options_beyond_the_documents_are_strict(void **state) {
     (void)state;
     static const char LIST[] = "Retry policy: retry_on must be a list such as [\"408\", \"429\", \"3xx\"].";
-    static const char STATUS[] = "Retry policy: retry_on must name statuses from 100 to 999 or classes such as \"3xx\".";
+    static const char STATUS[] =
+        "Retry policy: retry_on must name statuses (100 to 999) or classes (\"3xx\").";
     static const char JITTER[] = "Retry policy: jitter must be none, full, equal or decorrelated.";
     static const refusal ROWS[] = {
         {"{\"jitter\": null, \"retry_on\": null, \"maximum_age\": null, \"follow_redirects\": null}", NULL},
@@ -260,8 +274,10 @@ static void policy_json__options_beyond_the_documents_are_strict(void **state) {
         {"{\"retry_on\": [\"42x\"]}", STATUS},
         {"{\"retry_on\": [\"4xX\"]}", STATUS},
         {"{\"retry_on\": [\"xxx\"]}", STATUS},
-        {"{\"retry_on\": [\"2xx\"]}", "Retry policy: retry_on must not name statuses 200 to 299, which are success."},
-        {"{\"retry_on\": [204]}", "Retry policy: retry_on must not name statuses 200 to 299, which are success."},
+        {"{\"retry_on\": [\"2xx\"]}",
+         "Retry policy: retry_on must not name statuses 200 to 299, which are success."},
+        {"{\"retry_on\": [204]}",
+         "Retry policy: retry_on must not name statuses 200 to 299, which are success."},
         {"{\"retry_on\": [1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]}",
          "Retry policy: retry_on may name at most 16 statuses or ranges."},
     };
@@ -271,8 +287,9 @@ static void policy_json__options_beyond_the_documents_are_strict(void **state) {
 static void policy_json__a_refused_policy_changes_nothing(void **state) {
     (void)state;
     rt_delivery_policy p = rt_delivery_policy_default();
-    assert_int_equal(rt_policy_from_text(rt_str_of("{\"maximum_delay_retries\": 9, \"minimum_delay\": 99}"), &p, NULL),
-                     RT_E_INVALID);
+    assert_int_equal(
+        rt_policy_from_text(rt_str_of("{\"maximum_delay_retries\": 9, \"minimum_delay\": 99}"), &p, NULL),
+        RT_E_INVALID);
     assert_default(&p);
 }
 
@@ -284,14 +301,16 @@ static void policy_json__texts_are_bounded(void **state) {
     memset(text, ' ', sizeof text);
     memcpy(text, "{}", 2);
     assert_int_equal(rt_policy_from_text((rt_str){text, RT_POLICY_JSON_BYTES_MAX}, &p, &err), RT_OK);
-    assert_int_equal(rt_policy_from_text((rt_str){text, RT_POLICY_JSON_BYTES_MAX + 1}, &p, &err), RT_E_TOO_LARGE);
+    assert_int_equal(rt_policy_from_text((rt_str){text, RT_POLICY_JSON_BYTES_MAX + 1}, &p, &err),
+                     RT_E_TOO_LARGE);
     assert_string_equal(err.msg, "JSON is longer than 16384 bytes.");
 
     // 32 levels are let through, 33 are not; brackets in strings do not count.
     for (int levels = RT_POLICY_JSON_DEPTH_MAX; levels <= RT_POLICY_JSON_DEPTH_MAX + 1; levels++) {
         const int inner = levels - 1;
-        const int len = snprintf(text, sizeof text, "{\"a[\\\"[\": %.*s%.*s}", inner,
-                                 "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", inner, "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]");
+        const int len =
+            snprintf(text, sizeof text, "{\"a[\\\"[\": %.*s%.*s}", inner,
+                     "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[", inner, "]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]");
         const rt_code code = rt_policy_from_text((rt_str){text, (size_t)len}, &p, &err);
         assert_int_equal(code, levels <= RT_POLICY_JSON_DEPTH_MAX ? RT_OK : RT_E_INVALID);
     }
@@ -300,8 +319,10 @@ static void policy_json__texts_are_bounded(void **state) {
 
 static void policy_json__what_is_no_json_is_refused(void **state) {
     (void)state;
-    static const char *const BROKEN[] = {"", "{", "{\"minimum_delay\": 5", "nan", "{\"minimum_delay\": NaN}", "{} {}", "\xff",
-                                         "{\"minimum_delay\": 9223372036854775808}", "{\"minimum_delay\": 1e999}"};
+    static const char *const BROKEN[] = {
+        "", "{", "{\"minimum_delay\": 5", "nan", "{\"minimum_delay\": NaN}", "{} {}", "\xff",
+        "{\"minimum_delay\": 9223372036854775808}", "{\"minimum_delay\": 1e999}",
+    };
     for (size_t i = 0; i < COUNT(BROKEN); i++) {
         rt_delivery_policy p;
         rt_err err = {0};
@@ -310,7 +331,7 @@ static void policy_json__what_is_no_json_is_refused(void **state) {
     }
 }
 
-// ---- work backoff -----------------------------------------------------------------------------------------------
+// ---- work backoff -------------------------------------------------------------------------------
 
 static void backoff_json__reads_numbers_and_fractions(void **state) {
     (void)state;
@@ -319,7 +340,8 @@ static void backoff_json__reads_numbers_and_fractions(void **state) {
         rt_work_backoff want;
     } ROWS[] = {
         {"{}", {0, 0, 0}},
-        {"{\"initial_ms\": 1000, \"maximum_ms\": 3600000, \"exponent\": 1.1}", {1000000000, 3600000000000, 1.1}},
+        {"{\"initial_ms\": 1000, \"maximum_ms\": 3600000, \"exponent\": 1.1}",
+         {1000000000, 3600000000000, 1.1}},
         {"{\"initial_ms\": 1500.5, \"maximum_ms\": 0.25, \"exponent\": 2}", {1500500000, 250000, 2}},
         // 0.1 has no exact double: to the nearest nanosecond.
         {"{\"initial_ms\": 0.1, \"maximum_ms\": 1e3}", {100000, 1000000000, 0}},
@@ -332,7 +354,8 @@ static void backoff_json__reads_numbers_and_fractions(void **state) {
         rt_work_backoff b;
         bool given = false;
         rt_err err;
-        if (rt_work_backoff_from_text(rt_str_of(ROWS[i].json), &given, &b, &err) != RT_OK) fail_msg("%s", err.msg);
+        if (rt_work_backoff_from_text(rt_str_of(ROWS[i].json), &given, &b, &err) != RT_OK)
+            fail_msg("%s", err.msg);
         assert_true(given);
         assert_int_equal(b.initial_ns, ROWS[i].want.initial_ns);
         assert_int_equal(b.maximum_ns, ROWS[i].want.maximum_ns);
@@ -369,7 +392,8 @@ static void backoff_json__refuses_with_field_and_rule(void **state) {
         assert_int_equal(rt_work_backoff_from_text(rt_str_of(ROWS[i].json), &given, &b, &err), RT_E_INVALID);
         assert_string_equal(err.msg, ROWS[i].text);
     }
-    static const char *const BROKEN[] = {"{\"exponent\": NaN}", "{\"exponent\": Infinity}", "{\"exponent\": 1e999}"};
+    static const char *const BROKEN[] = {"{\"exponent\": NaN}", "{\"exponent\": Infinity}",
+                                         "{\"exponent\": 1e999}"};
     for (size_t i = 0; i < COUNT(BROKEN); i++) {
         rt_work_backoff b;
         bool given = true;

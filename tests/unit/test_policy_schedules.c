@@ -1,7 +1,7 @@
 /* Schedules and jitter of random policies, held against the formulas of the documents.
  *
- * The reference is computed another way than the product does: in long double, by the recurrences in which the documents
- * introduce each function (the next time from the one before), not by their closed forms. */
+ * The reference is computed another way than the product does: in long double, by the recurrences in which
+ * the documents introduce each function (the next time from the one before), not by their closed forms. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +48,8 @@ typedef struct series {
 } series;
 
 static series series_of(const rt_delivery_policy *p, uint32_t num) {
-    const long double min = (long double)p->minimum_delay_s * 1000, max = (long double)p->maximum_delay_s * 1000;
+    const long double min = p->minimum_delay_s * 1000.0L;
+    const long double max = p->maximum_delay_s * 1000.0L;
     series s = {.function = p->backoff_function, .value = min, .step = 0};
     switch (p->backoff_function) {
         case RT_BACKOFF_LINEAR: s.step = (max - min) / (num - 1); break;
@@ -129,7 +130,7 @@ static void schedules__exponential_keep_to_the_formula(void **state) {
     check_function(RT_BACKOFF_EXPONENTIAL);
 }
 
-// ---- jitter -----------------------------------------------------------------------------------------------------
+// ---- jitter -------------------------------------------------------------------------------------
 
 static rt_delivery_policy with_jitter(rt_jitter jitter) {
     rt_delivery_policy p = rt_delivery_policy_default();
@@ -138,7 +139,8 @@ static rt_delivery_policy with_jitter(rt_jitter jitter) {
 }
 
 /* Draws JITTER_DRAWS times and checks that all lie within [low, high] and that both ends are neared. */
-static void check_spread(const rt_delivery_policy *p, uint64_t delay_ms, uint64_t last_ms, uint64_t low, uint64_t high) {
+static void check_spread(const rt_delivery_policy *p, uint64_t delay_ms, uint64_t last_ms, uint64_t low,
+                         uint64_t high) {
     rt_rng rng = rt_rng_seeded(7);
     uint64_t lowest = UINT64_MAX, highest = 0;
     for (int i = 0; i < JITTER_DRAWS; i++) {

@@ -1,4 +1,4 @@
-/* Work backoff: expected values by hand from the original document and its digest's algorithm, never from the code. */
+/* Work backoff. The expected values are worked out by hand from the original document's rules. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -100,7 +100,7 @@ static void work_backoff__a_fractional_maximum_is_exceeded_by_rounding_up(void *
     (void)state;
     static const sequence ROWS[] = {
         {{1 * S, 2500 * MS, 2}, 0, 4, {1, 2, 3, 3}},
-        // The maximum below the initial counts as the initial: 2.5 s, 2 at first (truncated), then 3 (rounded up).
+        // A maximum below the initial counts as the initial: 2.5 s, at first truncated, then rounded up.
         {{2500 * MS, 1 * S, 2}, 0, 3, {2, 3, 3}},
         // Below a second counts as a second.
         {{1 * MS, 2 * MS, 2}, 0, 3, {1, 1, 1}},
@@ -185,7 +185,7 @@ static void work_backoff__check_refuses_what_cannot_be_computed(void **state) {
     for (size_t i = 0; i < 3; i++) assert_null(rt_work_backoff_check(&fine[i]));
 }
 
-/* Invariant 8 of the digest: at least a second, strictly growing until the maximum, then never above it. */
+/* At least a second, strictly growing until the maximum, then never above it. */
 static void work_backoff__random_descriptors_grow_until_the_maximum(void **state) {
     (void)state;
     rt_rng rng = rt_rng_seeded(4);
@@ -204,8 +204,8 @@ static void work_backoff__random_descriptors_grow_until_the_maximum(void **state
                 last_s = next_s;
                 continue;
             }
-            fail_msg("%llu s after %llu s, maximum %llu s", (unsigned long long)next_s, (unsigned long long)last_s,
-                     (unsigned long long)top_s);
+            fail_msg("%llu s after %llu s, maximum %llu s", (unsigned long long)next_s,
+                     (unsigned long long)last_s, (unsigned long long)top_s);
         }
     }
 }
