@@ -19,6 +19,8 @@
  *      DONE       -                   -
  *      expires_ms > 0 and neither DEAD nor DONE: expiry(expires, job). Documents and leases with an end are in expiry too.
  *
+ *    A pull job is never READY, a push job never FREE; DONE is for good; due_ms is never negative. A job keeps its body until
+ *    it is DONE.
  *    A body lives as long as one job that is not DONE names it. A body that no job of its own change names, and a job that
  *    names a body which is not there, are RT_E_INVALID. So is a job that is DONE without a last_event: it would stay for ever.
  * 5. Ids and event numbers are given out by the store and rise within a home whatever the clock does; a batch that fails

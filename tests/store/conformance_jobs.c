@@ -15,19 +15,22 @@ static const bool PUSH[RT_JOB_STATE_COUNT][INDEX_COUNT] = {
     /*                     ready  due    free   all    dead */
     [RT_JOB_READY]     = { true,  false, false, false, false },
     [RT_JOB_SCHEDULED] = { false, true,  false, false, false },
-    [RT_JOB_FREE]      = { false, false, false, false, false },
     [RT_JOB_LEASED]    = { false, true,  false, false, false },
     [RT_JOB_DEAD]      = { false, false, false, false, true  },
     [RT_JOB_DONE]      = { false, false, false, false, false },
 };
 static const bool PULL[RT_JOB_STATE_COUNT][INDEX_COUNT] = {
-    [RT_JOB_READY]     = { false, false, false, false, false },
     [RT_JOB_SCHEDULED] = { false, true,  false, true,  false },
     [RT_JOB_FREE]      = { false, false, true,  true,  false },
     [RT_JOB_LEASED]    = { false, false, false, true,  false },
     [RT_JOB_DEAD]      = { false, false, false, false, true  },
     [RT_JOB_DONE]      = { false, false, false, false, false },
 };
+
+/* A pull job is never ready, a push job never free. */
+static bool may_be(int job_state, uint8_t flags) {
+    return job_state != ((flags & RT_JOB_PULL) != 0 ? RT_JOB_READY : RT_JOB_FREE);
+}
 
 static void assert_indexed(rt_view *v, const rt_job *job) {
     const bool *want = (job->flags & RT_JOB_PULL) != 0 ? PULL[job->state] : PUSH[job->state];
@@ -37,7 +40,7 @@ static void assert_indexed(rt_view *v, const rt_job *job) {
                      rt_job_state_name((rt_job_state)job->state), (int)INDEXES[i]);
         }
     }
-    if (INDEX_COUNT > 0 && want[RT_INDEX_DEAD]) assert_true(kit_is_in(v, in(RT_INDEX_DEAD, 0), job->id));
+    if (want[RT_INDEX_DEAD]) assert_true(kit_is_in(v, in(RT_INDEX_DEAD, 0), job->id));
 }
 
 static void store__a_new_store_is_empty(void **state) {
@@ -54,6 +57,7 @@ static void store__a_job_is_in_the_indexes_of_its_state(void **state) {
     kit *k = *state;
     for (int s = RT_JOB_READY; s < RT_JOB_STATE_COUNT; s++) {
         for (uint8_t flags = 0; flags <= RT_JOB_PULL; flags++) {
+            if (!may_be(s, flags)) continue;
             const rt_job job = kit_insert(k, Q, (rt_job_state)s, flags);
             assert_indexed(kit_batch(k), &job);
             kit_delete(k, &job);
@@ -64,9 +68,10 @@ static void store__a_job_is_in_the_indexes_of_its_state(void **state) {
 
 static void store__each_change_of_state_moves_the_job(void **state) {
     kit *k = *state;
-    for (int from = RT_JOB_READY; from < RT_JOB_STATE_COUNT; from++) {
+    for (int from = RT_JOB_READY; from < RT_JOB_DONE; from++) { // done is for good
         for (int to = RT_JOB_READY; to < RT_JOB_STATE_COUNT; to++) {
             for (uint8_t flags = 0; flags <= RT_JOB_PULL; flags++) {
+                if (!may_be(from, flags) || !may_be(to, flags)) continue;
                 rt_job job = kit_insert(k, Q, (rt_job_state)from, flags);
                 rt_job now = kit_after(job);
                 now.state = (uint8_t)to;

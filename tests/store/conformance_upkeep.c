@@ -19,7 +19,8 @@ static void assert_counts(rt_view *v, rt_id queue, rt_counts want) {
 static void store__jobs_are_counted_by_state(void **state) {
     kit *k = *state;
     for (int s = RT_JOB_READY; s < RT_JOB_STATE_COUNT; s++) {
-        for (int i = 0; i < s; i++) (void)kit_insert(k, Q, (rt_job_state)s, 0);
+        const uint8_t flags = s == RT_JOB_FREE ? RT_JOB_PULL : 0;
+        for (int i = 0; i < s; i++) (void)kit_insert(k, Q, (rt_job_state)s, flags);
     }
     const rt_counts want = {.ready = 1, .scheduled = 2, .free = 3, .leased = 4, .dead = 5, .done = 6};
     assert_counts(kit_batch(k), Q, want);

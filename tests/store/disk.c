@@ -1,3 +1,5 @@
+// liblmdb calls pwrite; with this macro, which Meson sets, our definition would be called pwrite64.
+#undef _FILE_OFFSET_BITS
 #include "store/disk.h"
 
 #include <errno.h>
@@ -28,7 +30,8 @@ void disk_heal(void) { disk.fault = DISK_FAULT_NONE; }
 unsigned disk_failed_count(void) { return disk.failed; }
 
 static bool fails(disk_fault fault) {
-    if (disk.fault != fault) return false;
+    const bool dies = disk.fault == DISK_FAULT_DEATH && (fault == DISK_FAULT_META || disk.failed > 0);
+    if (disk.fault != fault && !dies) return false;
     if (disk.passes > 0) {
         disk.passes--;
         return false;

@@ -15,7 +15,8 @@ typedef enum disk_fault {
     DISK_FAULT_WRITE, /* pwrite or writev of data */
     DISK_FAULT_SHORT, /* half of it is written */
     DISK_FAULT_SYNC,  /* fdatasync */
-    DISK_FAULT_META   /* a write to an O_DSYNC descriptor */
+    DISK_FAULT_META,  /* a write to an O_DSYNC descriptor */
+    DISK_FAULT_DEATH  /* the same, and from then on everything else fails too */
 } disk_fault;
 
 /* Calls of this kind fail with `sys_errno`, after `passes` of them went through; `times` of them (0: until healed). */

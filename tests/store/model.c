@@ -28,16 +28,18 @@ static void fill_value(model_change *c, size_t len, uint64_t version) {
 
 static void random_fields(rt_rng *rng, rt_store *s, rt_job *job) {
     job->queue = 1 + rt_rng_below(rng, MODEL_QUEUES);
-    job->state = (uint8_t)(1 + rt_rng_below(rng, RT_JOB_STATE_COUNT - 1));
+    const rt_job_state other = (job->flags & RT_JOB_PULL) != 0 ? RT_JOB_READY : RT_JOB_FREE; // not for this kind
+    do {
+        job->state = (uint8_t)(1 + rt_rng_below(rng, RT_JOB_STATE_COUNT - 1));
+    } while (job->state == other);
     job->due_ms = (int64_t)rt_rng_below(rng, 50);
     job->expires_ms = rt_rng_below(rng, 2) == 0 ? 0 : (int64_t)(1 + rt_rng_below(rng, 50));
     job->key_hash = 1 + rt_rng_below(rng, HASHES);
     job->last_event = rt_store_new_seq(s);
     job->body_bytes = job->body != 0 ? (uint32_t)body_text(job->body).len : 0;
-    if (job->state == RT_JOB_DONE) job->body_bytes = 0;
 }
 
-/* A body that a job may take: one in use that `not_by` alone does not keep alive, a new one, or none. */
+/* A body for a new job: one in use, a new one, or none. */
 static rt_id choose_body(const model *m, rt_rng *rng, rt_store *s, model_change *c) {
     const uint64_t way = rt_rng_below(rng, 3);
     if (way == 0) return 0;
@@ -59,12 +61,10 @@ static void step_job(model *m, rt_rng *rng, rt_store *s, model_change *c) {
     if (job->id == 0) {
         now = (rt_job){.id = rt_store_new_id(s), .flags = rt_rng_below(rng, 2) == 0 ? 0 : RT_JOB_PULL};
         now.body = choose_body(m, rng, s, c);
-    } else if (job->state == RT_JOB_DONE) {
-        now.body = 0; // it was given up when the job was done
     }
     const size_t place = c->count++;
     c->was[place] = *job;
-    const bool goes = job->id != 0 && rt_rng_below(rng, 3) == 0;
+    const bool goes = job->id != 0 && (job->state == RT_JOB_DONE || rt_rng_below(rng, 3) == 0);
     if (goes) {
         now = (rt_job){0};
     } else {

@@ -168,9 +168,22 @@ static rt_code check_free(rt_lmdb *s, rt_tree tree, uint64_t number, const char 
         RT_ASSERT((now) == NULL || (now)->version == ((was) != NULL ? (was)->version : 0) + 1);                        \
     } while (0)
 
+/* What a job may become; an engine that breaks this has a bug. */
+static void assert_sane(const rt_job *was, const rt_job *now) {
+    const bool pull = (now->flags & RT_JOB_PULL) != 0;
+    RT_ASSERT(now->state > RT_JOB_NONE && now->state < RT_JOB_STATE_COUNT);
+    RT_ASSERT(now->state != (pull ? RT_JOB_READY : RT_JOB_FREE));
+    RT_ASSERT(now->reason < RT_REASON_COUNT);
+    RT_ASSERT(now->due_ms >= 0);
+    if (was == NULL) return;
+    RT_ASSERT(was->id == now->id);
+    RT_ASSERT(was->state != RT_JOB_DONE || now->state == RT_JOB_DONE);
+    RT_ASSERT(was->body == now->body || now->state == RT_JOB_DONE);
+}
+
 static rt_code check_job(rt_lmdb *s, const rt_job *was, const rt_job *now, rt_err *err) {
     ASSERT_NEXT(was, now);
-    RT_ASSERT(was == NULL || now == NULL || was->id == now->id);
+    if (now != NULL) assert_sane(was, now);
     if (now != NULL && now->state == RT_JOB_DONE && now->last_event == 0) {
         return rt_fail(err, RT_E_INVALID, 0, "job %" PRIu64 " is done without an event", now->id);
     }
