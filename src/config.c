@@ -1,10 +1,8 @@
 #include "config.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <ini.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +11,15 @@
 
 enum { FILE_BYTES_MAX = 1024 * 1024, NAME_MAX_BYTES = 64, VALUE_BYTES_MAX = 4096 };
 
-typedef enum setting_kind { KIND_NUMBER, KIND_BYTES, KIND_BOOL, KIND_TEXT, KIND_CHOICE, KIND_LISTEN, KIND_NETWORKS } setting_kind;
+typedef enum setting_kind {
+    KIND_NUMBER,
+    KIND_BYTES,
+    KIND_BOOL,
+    KIND_TEXT,
+    KIND_CHOICE,
+    KIND_LISTEN,
+    KIND_NETWORKS
+} setting_kind;
 
 typedef struct setting {
     const char *name; /* "group.key" */
@@ -46,43 +52,47 @@ static const setting SETTINGS[] = {
      "threads for listings, which may wait for the disk"},
     {"auth.tokens_file", KIND_TEXT, "path", 0, 0, "", AT(auth_tokens_file),
      "a file of lines TOKEN PROJECT, where the project * opens everything; empty: no authentication"},
-    {"store.lmdb_map_bytes", KIND_BYTES, "bytes", 16 * KI * KI, UINT64_C(1) << 46, "1T", AT(store_lmdb_map_bytes),
-     "largest size of the LMDB file; the file is sparse, so be generous"},
-    {"store.disk_reserve_bytes", KIND_BYTES, "bytes", 0, UINT64_C(1) << 40, "64M", AT(store_disk_reserve_bytes),
+    {"store.lmdb_map_bytes", KIND_BYTES, "bytes", 16 * KI * KI, UINT64_C(1) << 46, "1T",
+     AT(store_lmdb_map_bytes), "largest size of the LMDB file; the file is sparse, so be generous"},
+    {"store.disk_reserve_bytes", KIND_BYTES, "bytes", 0, UINT64_C(1) << 40, "64M",
+     AT(store_disk_reserve_bytes),
      "with less than this free on the disk, only what gives room back is accepted; 0: off"},
-    {"history.maximum_age_seconds", KIND_NUMBER, "seconds", 1, 315360000, "604800", AT(history_maximum_age_seconds),
-     "attempts and other events are kept this long"},
-    {"history.maximum_events", KIND_NUMBER, "events", 1, UINT64_C(1) << 40, "1000000", AT(history_maximum_events),
-     "no more of them are kept, the oldest go first"},
+    {"history.maximum_age_seconds", KIND_NUMBER, "seconds", 1, 315360000, "604800",
+     AT(history_maximum_age_seconds), "attempts and other events are kept this long"},
+    {"history.maximum_events", KIND_NUMBER, "events", 1, UINT64_C(1) << 40, "1000000",
+     AT(history_maximum_events), "no more of them are kept, the oldest go first"},
     {"delivery.allow_networks", KIND_NETWORKS, "list", 0, 0, "", AT(delivery_allow_networks),
-     "networks that deliveries may go to although they are not public: CIDR, or the words loopback and private"},
+     "networks that deliveries may go to although not public: CIDR, or the words loopback and private"},
     {"delivery.in_flight_max", KIND_NUMBER, "attempts", 2, 65536, "4096", AT(delivery_in_flight_max),
      "under way at the same time"},
-    {"delivery.queue_in_flight_max", KIND_NUMBER, "attempts", 1, 65536, "64", AT(delivery_queue_in_flight_max),
-     "under way at the same time for one subscription"},
-    {"delivery.connect_timeout_ms", KIND_NUMBER, "milliseconds", 1, 600000, "10000", AT(delivery_connect_timeout_ms),
-     "an attempt that is not connected by then has failed"},
+    {"delivery.queue_in_flight_max", KIND_NUMBER, "attempts", 1, 65536, "64",
+     AT(delivery_queue_in_flight_max), "under way at the same time for one subscription"},
+    {"delivery.connect_timeout_ms", KIND_NUMBER, "milliseconds", 1, 600000, "10000",
+     AT(delivery_connect_timeout_ms), "an attempt that is not connected by then has failed"},
     {"delivery.drain_ms", KIND_NUMBER, "milliseconds", 0, 600000, "10000", AT(delivery_drain_ms),
      "when stopping, attempts under way get this long to end"},
     {"delivery.ca_file", KIND_TEXT, "path", 0, 0, "", AT(delivery_ca_file),
      "certificates that https endpoints are verified with; empty: the system's"},
     {"mail.relay", KIND_TEXT, "smtp://HOST:PORT", 0, 0, "", AT(mail_relay),
-     "SMTP relay for mailto: subscribers; smtps:// for TLS from the start; empty: such deliveries are dead at once"},
+     "SMTP relay for mailto: subscribers, smtps:// for TLS; empty: such deliveries are dead at once"},
     {"mail.user", KIND_TEXT, "name", 0, 0, "", AT(mail_user), "user at the relay; empty: no login"},
     {"mail.password_file", KIND_TEXT, "path", 0, 0, "", AT(mail_password_file),
      "a file with the password in its first line; nobody but its owner may read it"},
-    {"mail.from", KIND_TEXT, "address", 0, 0, "", AT(mail_from), "sender of mails; empty: retryd@ and the host's name"},
-    {"notification.require_confirmation", KIND_BOOL, "true|false", 0, 0, "false", AT(notification_require_confirmation),
-     "a subscriber must confirm before anything else is sent to it"},
+    {"mail.from", KIND_TEXT, "address", 0, 0, "", AT(mail_from),
+     "sender of mails; empty: retryd@ and the host's name"},
+    {"notification.require_confirmation", KIND_BOOL, "true|false", 0, 0, "false",
+     AT(notification_require_confirmation), "a subscriber must confirm before anything else is sent to it"},
     {"log.level", KIND_CHOICE, "debug|info|warn|error", 0, 0, "info", AT(log_level),
      "least level that is written; debug has a line for each request"},
     {"log.format", KIND_CHOICE, "text|json", 0, 0, "text", AT(log_format), "of the lines on stderr"},
 };
 enum { SETTINGS_COUNT = sizeof SETTINGS / sizeof *SETTINGS };
 
-/* ---- values ---------------------------------------------------------------------------------------------------------- */
+/* ---- values -------------------------------------------------------------------------------------------- */
 
-static uint64_t *number_of(rt_config *c, const setting *s) { return (uint64_t *)(void *)((char *)c + s->offset); }
+static uint64_t *number_of(rt_config *c, const setting *s) {
+    return (uint64_t *)(void *)((char *)c + s->offset);
+}
 static bool *bool_of(rt_config *c, const setting *s) { return (bool *)(void *)((char *)c + s->offset); }
 static char **text_of(rt_config *c, const setting *s) { return (char **)(void *)((char *)c + s->offset); }
 
@@ -131,44 +141,66 @@ static bool is_one_of(const char *words, rt_str value) {
     return false;
 }
 
-static bool is_network(rt_str item) {
-    if (rt_str_eq(item, RT_STR("loopback")) || rt_str_eq(item, RT_STR("private"))) return true;
-    char address[INET6_ADDRSTRLEN];
-    rt_str host, bits_text;
-    unsigned char raw[sizeof(struct in6_addr)];
-    int64_t bits = 0;
-    const bool has_bits = rt_str_cut(item, '/', &host, &bits_text);
-    if (host.len >= sizeof address) return false;
-    memcpy(address, host.ptr, host.len);
-    address[host.len] = '\0';
-    const bool is_four = inet_pton(AF_INET, address, raw) == 1;
-    if (!is_four && inet_pton(AF_INET6, address, raw) != 1) return false;
-    return !has_bits || (rt_str_to_i64(bits_text, &bits) && bits >= 0 && bits <= (is_four ? 32 : 128));
-}
+/* The words of delivery.allow_networks stand for these. */
+static const struct {
+    const char *word, *networks;
+} NETWORK_WORDS[] = {
+    {"loopback", "127.0.0.0/8,::1/128"},
+    {"private", "10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7"},
+};
+enum { NETWORK_WORDS_COUNT = sizeof NETWORK_WORDS / sizeof *NETWORK_WORDS };
 
-/* Writes the items of a list with one comma between them. */
-static rt_code parse_networks(const char *name, rt_str value, rt_buf *out, rt_err *err) {
-    rt_str rest = value;
+static rt_code parse_networks(rt_str list, rt_address_list *out, rt_err *err) {
+    rt_buf spelt_out = {0};
+    rt_str rest = list;
     while (rest.len > 0) {
         rt_str item;
         (void)rt_str_cut(rest, ',', &item, &rest);
-        item = rt_str_trim(item);
-        if (item.len == 0) continue;
-        if (!is_network(item)) {
-            return rt_fail(err, RT_E_INVALID, 0, "%s: \"%.*s\" is not a network, and not the word loopback or private",
-                           name, RT_STR_ARG(item));
+        for (size_t i = 0; i < NETWORK_WORDS_COUNT; i++) {
+            if (rt_str_eq(item, rt_str_of(NETWORK_WORDS[i].word)))
+                item = rt_str_of(NETWORK_WORDS[i].networks);
         }
-        if (out->len > 0) rt_buf_add_char(out, ',');
-        rt_buf_add(out, item);
+        rt_buf_add(&spelt_out, item);
+        rt_buf_add_char(&spelt_out, ',');
     }
-    return RT_OK;
+    rt_err why;
+    rt_code code = RT_OK;
+    if (spelt_out.failed) code = rt_fail(err, RT_E_NOMEM, ENOMEM, "delivery.allow_networks");
+    else if (rt_address_list_parse(rt_buf_str(&spelt_out), out, &why) != RT_OK) {
+        code = rt_fail(err, RT_E_INVALID, 0, "delivery.allow_networks: %s", why.msg);
+    }
+    rt_buf_deinit(&spelt_out);
+    return code;
+}
+
+rt_code rt_config_networks(const rt_config *c, rt_address_list *out, rt_err *err) {
+    return parse_networks(rt_str_of(c->delivery_allow_networks), out, err);
+}
+
+/* Writes the items of a list with one comma between them; blanks separate them too. */
+static rt_code parse_list(const setting *s, rt_str value, rt_buf *out, rt_err *err) {
+    bool between = false;
+    for (size_t i = 0; i < value.len; i++) {
+        const char c = value.ptr[i];
+        if (c == ',' || c == ' ' || c == '\t') {
+            between = out->len > 0;
+            continue;
+        }
+        if (between) rt_buf_add_char(out, ',');
+        between = false;
+        rt_buf_add_char(out, c);
+    }
+    if (out->failed) return rt_fail(err, RT_E_NOMEM, ENOMEM, "%s", s->name);
+    rt_address_list networks;
+    return parse_networks(rt_buf_str(out), &networks, err);
 }
 
 static rt_code bad_value(const setting *s, rt_str value, rt_err *err) {
     const rt_str shown = {.ptr = value.ptr, .len = value.len > 40 ? 40 : value.len};
     if (s->kind == KIND_NUMBER || s->kind == KIND_BYTES) {
-        return rt_fail(err, RT_E_INVALID, 0, "%s must be %" PRIu64 " to %" PRIu64 " %s%s, not \"%.*s\"", s->name, s->min,
-                       s->max, s->unit, s->kind == KIND_BYTES ? " (k, M, G, T may follow)" : "", RT_STR_ARG(shown));
+        return rt_fail(err, RT_E_INVALID, 0, "%s must be %" PRIu64 " to %" PRIu64 " %s%s, not \"%.*s\"",
+                       s->name, s->min, s->max, s->unit,
+                       s->kind == KIND_BYTES ? " (k, M, G, T may follow)" : "", RT_STR_ARG(shown));
     }
     return rt_fail(err, RT_E_INVALID, 0, "%s must be %s, not \"%.*s\"", s->name, s->unit, RT_STR_ARG(shown));
 }
@@ -210,8 +242,7 @@ static rt_code set_value(rt_config *c, const setting *s, rt_str value, rt_err *e
         fits = code != RT_OK || rt_config_split_listen(*text_of(c, s), host, &port);
         break;
     case KIND_NETWORKS:
-        code = parse_networks(s->name, value, &list, err);
-        if (code == RT_OK && list.failed) code = rt_fail(err, RT_E_NOMEM, ENOMEM, "%s", s->name);
+        code = parse_list(s, value, &list, err);
         if (code == RT_OK) code = set_text(c, s, rt_buf_str(&list), err);
         rt_buf_deinit(&list);
         break;
@@ -227,7 +258,8 @@ bool rt_config_split_listen(const char *listen, char host[RT_HOST_MAX], uint16_t
     rt_str name = {.ptr = listen, .len = (size_t)(colon - listen)};
     const bool bracketed = name.len >= 2 && name.ptr[0] == '[' && name.ptr[name.len - 1] == ']';
     if (bracketed) name = (rt_str){.ptr = name.ptr + 1, .len = name.len - 2};
-    else if (name.len > 0 && memchr(name.ptr, ':', name.len) != NULL) return false; // ::1:80 could be read in two ways
+    else if (name.len > 0 && memchr(name.ptr, ':', name.len) != NULL)
+        return false; // ::1:80 could be read in two ways
     if (rt_str_eq(name, RT_STR("*"))) name = RT_STR_EMPTY;
     if (name.len >= RT_HOST_MAX) return false;
     memcpy(host, name.ptr, name.len);
@@ -236,7 +268,7 @@ bool rt_config_split_listen(const char *listen, char host[RT_HOST_MAX], uint16_t
     return true;
 }
 
-/* ---- names ----------------------------------------------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------------------------------- */
 
 static const setting *find(rt_str name) {
     for (size_t i = 0; i < SETTINGS_COUNT; i++) {
@@ -274,7 +306,8 @@ static rt_code unknown(rt_str name, rt_err *err) {
         best = distance;
         closest = &SETTINGS[i];
     }
-    return rt_fail(err, RT_E_INVALID, 0, "there is no setting \"%.*s\"; did you mean %s?", RT_STR_ARG(shown), closest->name);
+    return rt_fail(err, RT_E_INVALID, 0, "there is no setting \"%.*s\"; did you mean %s?", RT_STR_ARG(shown),
+                   closest->name);
 }
 
 rt_code rt_config_assign(rt_config *c, const char *assignment, rt_err *err) {
@@ -287,7 +320,7 @@ rt_code rt_config_assign(rt_config *c, const char *assignment, rt_err *err) {
     return s == NULL ? unknown(name, err) : set_value(c, s, rt_str_trim(value), err);
 }
 
-/* ---- files ----------------------------------------------------------------------------------------------------------- */
+/* ---- files --------------------------------------------------------------------------------------------- */
 
 /* What inih reads from and tells. It counts no lines for its handler, so the reader does. */
 typedef struct reading {
@@ -305,7 +338,7 @@ static void wrong_line(reading *r, const rt_err *why) {
     r->code = rt_fail(r->err, why->code, why->sys_errno, "%s:%zu: %s", r->name, r->line_no, why->msg);
 }
 
-/* As fgets: at most num - 1 bytes of a line. inih would take the rest of a longer line for a line of its own. */
+/* As fgets, but never part of a line: inih would take the rest of a longer one for a line of its own. */
 static char *read_line(char *to, int num, void *stream) {
     reading *r = stream;
     if (r->rest.len == 0 || num < 2) return NULL;
@@ -314,8 +347,9 @@ static char *read_line(char *to, int num, void *stream) {
     r->line_no++;
     rt_err why = {.code = RT_OK};
     if (line.len > (size_t)num - 2) {
-        (void)rt_fail(&why, RT_E_INVALID, 0, "the line is longer than %d bytes; a list goes on in lines that begin with "
-                      "a space", num - 2);
+        (void)rt_fail(&why, RT_E_INVALID, 0,
+                      "the line is longer than %d bytes (a list may go on in lines that begin with a space)",
+                      num - 2);
     } else if (line.len > 0 && memchr(line.ptr, '\0', line.len) != NULL) {
         (void)rt_fail(&why, RT_E_INVALID, 0, "there is a NUL in it");
     }
@@ -332,8 +366,8 @@ static char *read_line(char *to, int num, void *stream) {
 
 static rt_code append(rt_config *c, const setting *s, const char *value, rt_err *err) {
     if (s->kind != KIND_NETWORKS) {
-        return rt_fail(err, RT_E_INVALID, 0, "a line that begins with a space goes on with the list before it, but %s is "
-                       "no list", s->name);
+        return rt_fail(err, RT_E_INVALID, 0,
+                       "a line that begins with a space goes on with a list, but %s is none", s->name);
     }
     rt_buf all = {0};
     rt_buf_addf(&all, "%s,%s", *text_of(c, s), value);
@@ -376,7 +410,7 @@ rt_code rt_config_read(rt_config *c, const char *file, rt_err *err) {
     return code;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------------------------------- */
+/* ---- all of them --------------------------------------------------------------------------------------- */
 
 rt_code rt_config_init(rt_config *c, rt_err *err) {
     *c = (rt_config){0};

@@ -1,7 +1,7 @@
-/* config.h: every setting of retryd, in one table that the parser, --set and `retryd config --explain` share. */
+/* config.h: every setting of retryd, in one table that parser, --set and `retryd config --explain` share. */
 #ifndef RT_CONFIG_H
 #define RT_CONFIG_H
-#include "base/str.h"
+#include "executor/webhook/address.h"
 
 /* Strings are owned and never NULL. Lists are words separated by one comma. */
 typedef struct rt_config {
@@ -12,7 +12,8 @@ typedef struct rt_config {
     uint64_t store_lmdb_map_bytes, store_disk_reserve_bytes;
     uint64_t history_maximum_age_seconds, history_maximum_events;
     char *delivery_allow_networks; /* list of "loopback", "private", CIDR */
-    uint64_t delivery_in_flight_max, delivery_queue_in_flight_max, delivery_connect_timeout_ms, delivery_drain_ms;
+    uint64_t delivery_in_flight_max, delivery_queue_in_flight_max;
+    uint64_t delivery_connect_timeout_ms, delivery_drain_ms;
     char *delivery_ca_file;
     char *mail_relay, *mail_user, *mail_password_file, *mail_from;
     bool notification_require_confirmation;
@@ -23,18 +24,21 @@ typedef struct rt_config {
 RT_MUST_USE rt_code rt_config_init(rt_config *c, rt_err *err);
 void rt_config_deinit(rt_config *c);
 
-/* Reads an INI file over what is there. RT_E_INVALID names file, line, setting and, for an unknown one, the one that was
- * probably meant. Settings before a wrong line may have been taken. */
+/* Reads an INI file over what is there. RT_E_INVALID names file, line, setting and, for an unknown one, the
+ * one that was probably meant. Settings before a wrong line may have been taken. */
 RT_MUST_USE rt_code rt_config_read(rt_config *c, const char *file, rt_err *err);
 RT_MUST_USE rt_code rt_config_parse(rt_config *c, rt_str text, const char *name, rt_err *err);
 /* "group.key=value", as --set has it. */
 RT_MUST_USE rt_code rt_config_assign(rt_config *c, const char *assignment, rt_err *err);
 
+/* delivery.allow_networks, spelt out. */
+RT_MUST_USE rt_code rt_config_networks(const rt_config *c, rt_address_list *out, rt_err *err);
+
 /* Adds every setting with its unit, range, default and meaning, as a configuration file that sets nothing. */
 void rt_config_explain(rt_buf *out);
 
-/* Cuts "HOST:PORT", "[V6]:PORT", ":PORT" or "*:PORT". `host` has room for RT_HOST_MAX bytes; "" stands for all addresses.
- * False: of no such form, or the port is no number up to 65535. */
+/* Cuts "HOST:PORT", "[V6]:PORT", ":PORT" or "*:PORT". `host` has room for RT_HOST_MAX bytes; "" stands for
+ * all addresses. False: of no such form, or the port is no number up to 65535. */
 enum { RT_HOST_MAX = 256 };
 bool rt_config_split_listen(const char *listen, char host[RT_HOST_MAX], uint16_t *port);
 

@@ -23,4 +23,6 @@ rt_deadline *rt_deadlines_over(const rt_deadlines *list, int64_t now_mono_ms) {
     return d != NULL && d->at_mono_ms <= now_mono_ms ? d : NULL;
 }
 
-int64_t rt_deadlines_next_ms(const rt_deadlines *list) { return list->first == NULL ? INT64_MAX : list->first->at_mono_ms; }
+int64_t rt_deadlines_next_ms(const rt_deadlines *list) {
+    return list->first == NULL ? INT64_MAX : list->first->at_mono_ms;
+}

@@ -6,7 +6,7 @@
 
 enum { KEPT_BUFFER_BYTES = 64 * 1024 };
 
-/* ---- the request ----------------------------------------------------------------------------------------------------- */
+/* ---- the request --------------------------------------------------------------------------------------- */
 
 rt_str rt_exchange_method(const rt_exchange *x) { return x->method; }
 rt_str rt_exchange_path(const rt_exchange *x) { return x->path; }
@@ -14,7 +14,7 @@ rt_str rt_exchange_body(const rt_exchange *x) { return rt_buf_str(&x->body); }
 bool rt_exchange_has_body(const rt_exchange *x) { return x->has_body; }
 rt_arena *rt_exchange_arena(rt_exchange *x) { return &x->arena; }
 void *rt_exchange_app(const rt_exchange *x) { return x->match.face->app; }
-const char *rt_exchange_id(rt_exchange *x) { return x->id; }
+const char *rt_exchange_id(const rt_exchange *x) { return x->id; }
 
 rt_str rt_exchange_param(const rt_exchange *x, size_t i) {
     RT_ASSERT(i < x->match.params_count);
@@ -48,7 +48,7 @@ bool rt_exchange_arg(const rt_exchange *x, const char *name, rt_str *value) {
     return false;
 }
 
-/* ---- the reply ------------------------------------------------------------------------------------------------------- */
+/* ---- the reply ----------------------------------------------------------------------------------------- */
 
 void rt_exchange_set_header(rt_exchange *x, const char *name, rt_str value) {
     RT_ASSERT(!x->replied);
@@ -89,7 +89,7 @@ void rt_exchange_reply_buf(rt_exchange *x, unsigned status, const char *content_
     if (x->reply.failed) x->reply_failed = true;
 }
 
-/* ---- suspending ------------------------------------------------------------------------------------------------------ */
+/* ---- suspending ---------------------------------------------------------------------------------------- */
 
 void rt_exchange_suspend(rt_exchange *x, rt_finish_fn *finish, void *ctx) {
     RT_ASSERT(!x->replied);
@@ -102,21 +102,26 @@ void rt_exchange_suspend(rt_exchange *x, rt_finish_fn *finish, void *ctx) {
 
 void *rt_exchange_ctx(const rt_exchange *x) { return x->finish_ctx; }
 
-bool rt_exchange_is_late(const rt_exchange *x) { return atomic_load_explicit(&x->late, memory_order_relaxed); }
+bool rt_exchange_is_late(const rt_exchange *x) {
+    return atomic_load_explicit(&x->late, memory_order_relaxed);
+}
 
 void rt_exchange_resume(rt_exchange *x) {
     rt_returns *r = x->returns;
     rt_exchange *newest = atomic_load_explicit(&r->newest, memory_order_relaxed);
     do {
         x->next = newest;
-    } while (!atomic_compare_exchange_weak_explicit(&r->newest, &newest, x, memory_order_release, memory_order_relaxed));
+    } while (!atomic_compare_exchange_weak_explicit(&r->newest, &newest, x, memory_order_release,
+                                                    memory_order_relaxed));
     // From here on the API thread may have taken and freed it.
     if (newest != NULL) return;
     const uint64_t one = 1;
     (void)!write(r->fd, &one, sizeof one); // can fail only when it is readable already
 }
 
-bool rt_returns_empty(rt_returns *r) { return atomic_load_explicit(&r->newest, memory_order_relaxed) == NULL; }
+bool rt_returns_empty(rt_returns *r) {
+    return atomic_load_explicit(&r->newest, memory_order_relaxed) == NULL;
+}
 
 rt_exchange *rt_returns_take(rt_returns *r) {
     rt_exchange *x = atomic_exchange_explicit(&r->newest, NULL, memory_order_acquire);
@@ -130,7 +135,7 @@ rt_exchange *rt_returns_take(rt_returns *r) {
     return oldest;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------------------------------- */
+/* ---- memory -------------------------------------------------------------------------------------------- */
 
 static void reset_buffer(rt_buf *b) {
     rt_buf_clear(b);

@@ -1,10 +1,11 @@
 /* exchange.h: one HTTP request and its reply, as faces see them.
  *
- * A handler runs on the API thread (or, for routes marked RT_ON_READER, on a reader thread) and either replies or calls
- * rt_exchange_suspend and returns; then somebody calls rt_exchange_resume from any thread, once, and `finish` runs on the
- * API thread and replies. A suspended exchange that is not resumed within the server's deadline is answered 503 and
- * lives on, unseen, until it is resumed. Everything that is borrowed from an exchange lives as long as its arena: until
- * after the reply (and after the resume, if it was suspended). */
+ * A handler runs on the API thread (or, for routes marked RT_ON_READER, on a reader thread) and either
+ * replies or calls rt_exchange_suspend and returns; then somebody calls rt_exchange_resume from any thread,
+ * once, and `finish` runs on the API thread and replies. A suspended exchange that is not resumed within the
+ * server's deadline is answered 503 and lives on, unseen, until it is resumed. Everything that is borrowed
+ * from an exchange lives as long as its arena: until after the reply (and after the resume, if it was
+ * suspended). */
 #ifndef RT_HTTP_EXCHANGE_H
 #define RT_HTTP_EXCHANGE_H
 #include "base/arena.h"
@@ -13,21 +14,22 @@ enum { RT_PATH_PARAMS_MAX = 4, RT_ARGS_MAX = 32, RT_HEADERS_MAX = 64 };
 
 typedef struct rt_exchange rt_exchange;
 
-/* ---- the request --------------------------------------------------------------------------------------------------- */
+/* ---- the request --------------------------------------------------------------------------------------- */
 rt_str rt_exchange_method(const rt_exchange *x);
 rt_str rt_exchange_path(const rt_exchange *x);             /* decoded, without the query */
-rt_str rt_exchange_param(const rt_exchange *x, size_t i);  /* i-th {placeholder} of the route's pattern, decoded */
+rt_str rt_exchange_param(const rt_exchange *x, size_t i);  /* i-th {placeholder} of the pattern, decoded */
 rt_str rt_exchange_body(const rt_exchange *x);             /* whole; empty if there is none; NUL behind it */
-bool rt_exchange_has_body(const rt_exchange *x);           /* a Content-Length (0 included) or chunks were sent */
-bool rt_exchange_header(const rt_exchange *x, const char *name, rt_str *out); /* false: absent. Empty ones are present. */
-/* Query parameters in order of appearance, decoded; `value` empty for "?a" and "?a=". False: no i-th parameter. */
+bool rt_exchange_has_body(const rt_exchange *x); /* Content-Length (0 included) or chunks were sent */
+/* The first of that name, whatever its case. False: absent; empty ones are present. */
+bool rt_exchange_header(const rt_exchange *x, const char *name, rt_str *out);
+/* Query parameters in order of appearance, decoded; `value` empty for "?a" and "?a=". False: no i-th one. */
 bool rt_exchange_arg_at(const rt_exchange *x, size_t i, rt_str *name, rt_str *value);
 bool rt_exchange_arg(const rt_exchange *x, const char *name, rt_str *value); /* the last one of that name */
 rt_arena *rt_exchange_arena(rt_exchange *x);
 void *rt_exchange_app(const rt_exchange *x);               /* what was given with the routes */
-const char *rt_exchange_id(rt_exchange *x);                /* "req-<uuid>": in a reply header of every answer, and in the log */
+const char *rt_exchange_id(const rt_exchange *x);          /* "req-<uuid>": in every reply and in the log */
 
-/* ---- the reply: exactly one ---------------------------------------------------------------------------------------- */
+/* ---- the reply: exactly one ---------------------------------------------------------------------------- */
 void rt_exchange_set_header(rt_exchange *x, const char *name, rt_str value); /* before the reply; copied */
 /* Replies with a copy of `body`; content_type NULL: none is sent. */
 void rt_exchange_reply(rt_exchange *x, unsigned status, const char *content_type, rt_str body);
@@ -35,19 +37,19 @@ void rt_exchange_reply(rt_exchange *x, unsigned status, const char *content_type
 void rt_exchange_reply_buf(rt_exchange *x, unsigned status, const char *content_type, rt_buf *body);
 
 typedef void rt_finish_fn(rt_exchange *x);
-/* For this exchange from now on: how it is finished, with what, and what is said when its deadline passes first. */
+/* From now on somebody else has it; `finish` builds the reply once it is resumed. */
 void rt_exchange_suspend(rt_exchange *x, rt_finish_fn *finish, void *ctx);
 void *rt_exchange_ctx(const rt_exchange *x); /* the ctx of rt_exchange_suspend */
 void rt_exchange_resume(rt_exchange *x);     /* any thread */
 /* True: the deadline passed and the client has its answer: finish need not build one. */
 bool rt_exchange_is_late(const rt_exchange *x);
 
-/* ---- routes -------------------------------------------------------------------------------------------------------- */
+/* ---- routes -------------------------------------------------------------------------------------------- */
 typedef void rt_handler_fn(rt_exchange *x);
 enum rt_route_flags { RT_ON_READER = 1 /* may wait for the disk: listings */ };
 
 typedef struct rt_route {
-    const char *method;   /* "GET", … ; "HEAD" and "OPTIONS" only if listed */
+    const char *method; /* "GET", …; HEAD only if listed; OPTIONS that is not listed answers 200 with Allow */
     const char *pattern;  /* "/v2/queues/{queue}/messages": a placeholder is one whole segment, never empty */
     rt_handler_fn *handler;
     unsigned flags;
@@ -55,13 +57,15 @@ typedef struct rt_route {
 
 /* All routes of one face. A trailing slash in a request is as if it were not there. */
 typedef struct rt_face {
-    const char *prefix;             /* "/v2": what this table answers for, 404 and 405 included; "" matches all */
+    const char *prefix; /* "/v2": what this table answers for, 404 and 405 included; "" matches all */
     const rt_route *routes;
     size_t routes_count;
-    rt_handler_fn *before;          /* runs first, on the API thread; may reply (then nothing else runs). NULL: none */
-    rt_handler_fn *not_found;       /* no such path */
-    void (*not_allowed)(rt_exchange *x, rt_str allow);  /* the path exists for other methods: "GET, PUT" */
-    void (*refuse)(rt_exchange *x, unsigned status, rt_str why); /* 400, 413, 431, 503 from the server itself, in the face's shape */
+    rt_handler_fn *not_found; /* no such path */
+    rt_handler_fn *before;    /* the path exists: runs first, on the API thread; may reply. NULL: none */
+    void (*not_allowed)(rt_exchange *x, rt_str allow); /* it does for other methods: "GET, PUT, OPTIONS" */
+    /* 400, 413, 414, 431 or 503 from the server itself, in the face's shape. May find no parameters, headers
+     * or query, and is not preceded by `before`. */
+    void (*refuse)(rt_exchange *x, unsigned status, rt_str why);
     void *app;
 } rt_face;
 

@@ -1,7 +1,8 @@
 /* exchange_parts.h: what an exchange is made of, for the files of src/http alone.
  *
- * Who owns it: the API thread, except while it is OUT or LATE; then whoever was handed it (a reader thread, the engine)
- * owns all of it but `stage`, `connection` and `late`, until it comes back through rt_exchange_resume. */
+ * Who owns it: the API thread, except while it is OUT or LATE; then whoever was handed it (a reader thread,
+ * the engine) owns all of it but `stage`, `connection` and `late`, until it comes back through
+ * rt_exchange_resume. */
 #ifndef RT_HTTP_EXCHANGE_PARTS_H
 #define RT_HTTP_EXCHANGE_PARTS_H
 #include <stdatomic.h>
@@ -63,7 +64,7 @@ struct rt_exchange {
 
     rt_finish_fn *finish;
     void *finish_ctx;
-    bool *left; /* not NULL: set when it is suspended, so that the caller of a handler need not look at it again */
+    bool *left; /* if not NULL, set when it is suspended: the reader may not look at the exchange any more */
     char id[RT_EXCHANGE_ID_LEN + 1];
 };
 

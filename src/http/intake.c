@@ -7,11 +7,11 @@
 
 enum {
     TARGET_BYTES_MAX = 8192,
-    DISCARD_BYTES_MAX = 8 * 1024 * 1024,   /* of a refused body are read, so that the client gets to read why */
-    BODIES_BYTES_MAX = 256 * 1024 * 1024   /* of all bodies in memory */
+    DISCARD_BYTES_MAX = 8 * 1024 * 1024, /* of a refused body are read, so that the client gets to read why */
+    BODIES_BYTES_MAX = 256 * 1024 * 1024 /* of all bodies in memory */
 };
 
-/* ---- connections and requests come and go ---------------------------------------------------------------------------- */
+/* ---- connections and requests come and go -------------------------------------------------------------- */
 
 void rt_intake_connection(void *cls, struct MHD_Connection *connection, void **context,
                           enum MHD_ConnectionNotificationCode what) {
@@ -69,7 +69,7 @@ size_t rt_intake_unescape(void *cls, struct MHD_Connection *connection, char *s)
     return strlen(s);
 }
 
-/* ---- the head of a request ------------------------------------------------------------------------------------------- */
+/* ---- the head of a request ----------------------------------------------------------------------------- */
 
 static void refuse_later(rt_exchange *x, unsigned status, rt_str why) {
     if (x->refusal != 0) return;
@@ -150,7 +150,7 @@ static void take_args(rt_exchange *x, rt_str query) {
     x->args_count = count;
 }
 
-/* A target that cannot be taken apart still has a face to refuse it: that of what stands before the trouble. */
+/* A target that cannot be taken apart still has a face to refuse it: that of what precedes the trouble. */
 static rt_str readable_part(rt_str target) {
     size_t len = 0;
     while (len < target.len && target.ptr[len] != '%' && target.ptr[len] != '?') len++;
@@ -160,9 +160,11 @@ static rt_str readable_part(rt_str target) {
 static void take_target(rt_server *s, rt_exchange *x) {
     rt_uri uri = {.path = readable_part(x->target), .query = RT_STR_EMPTY};
     rt_err err;
-    if (x->target.ptr == NULL) refuse_later(x, 503, RT_STR("Out of memory."));
-    else if (x->target.len > TARGET_BYTES_MAX) refuse_later(x, 414, RT_STR("The request's target is too long."));
-    else if (rt_uri_split(x->target, &uri, &err) != RT_OK) {
+    if (x->target.ptr == NULL) {
+        refuse_later(x, 503, RT_STR("Out of memory."));
+    } else if (x->target.len > TARGET_BYTES_MAX) {
+        refuse_later(x, 414, RT_STR("The request's target is too long."));
+    } else if (rt_uri_split(x->target, &uri, &err) != RT_OK) {
         const rt_str why = rt_arena_dup(&x->arena, rt_str_of(err.msg));
         refuse_later(x, 400, why.ptr == NULL ? RT_STR("The request's target is malformed.") : why);
     }
@@ -191,11 +193,13 @@ static void announce_body(rt_server *s, rt_exchange *x) {
         x->has_body = true;
         if (rt_str_to_i64(text, &bytes) && bytes >= 0) x->content_length = (uint64_t)bytes;
         else refuse_later(x, 400, RT_STR("The Content-Length is not a number."));
-        if (x->content_length > s->cfg.body_bytes_max) refuse_later(x, 413, RT_STR("The request's body is too large."));
+    }
+    if (x->content_length != UINT64_MAX && x->content_length > s->cfg.body_bytes_max) {
+        refuse_later(x, 413, RT_STR("The request's body is too large."));
     }
 }
 
-/* ---- the reply ------------------------------------------------------------------------------------------------------- */
+/* ---- the reply ----------------------------------------------------------------------------------------- */
 
 static bool add_headers(const rt_server *s, struct MHD_Response *response, const rt_exchange *x) {
     bool ok = MHD_add_response_header(response, "x-openstack-request-id", x->id) == MHD_YES;
@@ -228,7 +232,7 @@ static enum MHD_Result send_reply(rt_server *s, rt_peer *peer, rt_exchange *x) {
     return sent;
 }
 
-/* ---- the request is whole -------------------------------------------------------------------------------------------- */
+/* ---- the request is whole ------------------------------------------------------------------------------ */
 
 static void go_out(rt_server *s, rt_peer *peer, rt_exchange *x) {
     x->stage = RT_STAGE_OUT;
@@ -301,8 +305,9 @@ static enum MHD_Result take_body(rt_server *s, rt_exchange *x, const char *data,
     return MHD_YES;
 }
 
-enum MHD_Result rt_intake_access(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
-                                 const char *version, const char *data, size_t *data_bytes, void **context) {
+enum MHD_Result rt_intake_access(void *cls, struct MHD_Connection *connection, const char *url,
+                                 const char *method, const char *version, const char *data,
+                                 size_t *data_bytes, void **context) {
     (void)connection, (void)url, (void)version;
     rt_server *s = cls;
     rt_peer *peer = *context;

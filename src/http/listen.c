@@ -59,7 +59,8 @@ rt_code rt_listen_open(const char *host, uint16_t port, int *fd, uint16_t *bound
     }
     freeaddrinfo(list);
     if (got < 0) {
-        return rt_fail(err, RT_E_IO, why, "cannot listen on %s port %u: %s", host, (unsigned)port, strerror(why));
+        return rt_fail(err, RT_E_IO, why, "cannot listen on %s port %u: %s", host, (unsigned)port,
+                       strerror(why));
     }
     *fd = got;
     *bound_port = port_of(got);

@@ -6,9 +6,10 @@
 
 #include "base/code.h"
 
-/* Opens a non-blocking listening socket; the caller closes *fd. `host` is a numeric address or a name; "" or "*": all
- * addresses, IPv6 included where there is any. `port` 0: a free one. *bound_port is the one it got. */
-RT_MUST_USE rt_code rt_listen_open(const char *host, uint16_t port, int *fd, uint16_t *bound_port, rt_err *err);
+/* Opens a non-blocking listening socket; the caller closes *fd. `host` is a numeric address or a name; "" or
+ * "*": all addresses, of IPv6 too where there is any. `port` 0: a free one. *bound_port is the one it got. */
+RT_MUST_USE rt_code rt_listen_open(const char *host, uint16_t port, int *fd, uint16_t *bound_port,
+                                   rt_err *err);
 
 /* Is every address of `host` a loopback address? False also when it does not resolve. */
 bool rt_listen_is_loopback(const char *host);

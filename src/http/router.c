@@ -51,16 +51,19 @@ static bool is_placeholder(rt_str segment) {
     return segment.len >= 2 && segment.ptr[0] == '{' && segment.ptr[segment.len - 1] == '}';
 }
 
-/* ---- building -------------------------------------------------------------------------------------------------------- */
+/* ---- building ------------------------------------------------------------------------------------------ */
 
 static rt_code parse_pattern(const rt_route *route, entry *out, rt_err *err) {
     size_t params = 0;
-    if (route->method == NULL || route->pattern == NULL || route->handler == NULL || route->pattern[0] != '/' ||
-        !split(rt_str_of(route->pattern), out->segments, &out->segments_count)) {
-        return rt_fail(err, RT_E_INVALID, 0, "route %s is not a path", route->pattern == NULL ? "" : route->pattern);
+    if (route->method == NULL || route->pattern == NULL || route->handler == NULL ||
+        route->pattern[0] != '/' || !split(rt_str_of(route->pattern), out->segments, &out->segments_count)) {
+        return rt_fail(err, RT_E_INVALID, 0, "route %s is not a path",
+                       route->pattern == NULL ? "" : route->pattern);
     }
     for (size_t i = 0; i < out->segments_count; i++) {
-        if (out->segments[i].len == 0) return rt_fail(err, RT_E_INVALID, 0, "%s: empty segment", route->pattern);
+        if (out->segments[i].len == 0) {
+            return rt_fail(err, RT_E_INVALID, 0, "%s: empty segment", route->pattern);
+        }
         if (!is_placeholder(out->segments[i])) continue;
         out->segments[i] = (rt_str){0};
         if (++params > RT_PATH_PARAMS_MAX) {
@@ -97,7 +100,9 @@ static rt_code add_route(table *t, const rt_route *route, rt_err *err) {
             return rt_fail(err, RT_E_INVALID, 0, "%s %s is there twice", route->method, route->pattern);
         }
     }
-    if (e->routes_count == METHODS_MAX) return rt_fail(err, RT_E_INVALID, 0, "%s: too many methods", route->pattern);
+    if (e->routes_count == METHODS_MAX) {
+        return rt_fail(err, RT_E_INVALID, 0, "%s: too many methods", route->pattern);
+    }
     e->routes[e->routes_count++] = route;
     if (strcmp(route->method, "OPTIONS") == 0) e->has_options = true;
     return RT_OK;
@@ -187,7 +192,7 @@ void rt_router_free(rt_router *r) {
     free(r);
 }
 
-/* ---- matching -------------------------------------------------------------------------------------------------------- */
+/* ---- matching ------------------------------------------------------------------------------------------ */
 
 static rt_code decode_segments(rt_str segments[], size_t count, rt_arena *arena) {
     for (size_t i = 0; i < count; i++) {

@@ -11,9 +11,10 @@ enum {
 typedef struct rt_router rt_router;
 
 /* Borrows the faces, which must outlive it; the last should have the prefix "", so that each path has a face.
- * RT_OK: returns an owned router, for rt_router_free. RT_E_INVALID: a pattern that breaks a rule of rt_route or is there
- * twice for one method. */
-RT_MUST_USE rt_code rt_router_new(const rt_face *const *faces, size_t faces_count, rt_router **out, rt_err *err);
+ * RT_OK: returns an owned router, for rt_router_free. RT_E_INVALID: a pattern that breaks a rule of rt_route
+ * or is there twice for one method. */
+RT_MUST_USE rt_code rt_router_new(const rt_face *const *faces, size_t faces_count, rt_router **out,
+                                  rt_err *err);
 void rt_router_free(rt_router *r); /* NULL is a no-op */
 
 typedef enum rt_match_kind {
@@ -32,9 +33,10 @@ typedef struct rt_match {
     size_t params_count;
 } rt_match;
 
-/* `path` is encoded and passed rt_uri_split; one trailing slash is as if it were not there. Parameters and segments are
- * decoded one by one, so that an encoded slash is part of its segment; what has no escapes is lent from `path`, the rest
- * lives in `arena`. RT_E_NOMEM leaves only out->face. */
-RT_MUST_USE rt_code rt_router_match(const rt_router *r, rt_str method, rt_str path, rt_arena *arena, rt_match *out);
+/* `path` is encoded and passed rt_uri_split; one trailing slash is as if it were not there. Parameters and
+ * segments are decoded one by one, so that an encoded slash is part of its segment; what has no escapes is
+ * lent from `path`, the rest lives in `arena`. RT_E_NOMEM leaves only out->face. */
+RT_MUST_USE rt_code rt_router_match(const rt_router *r, rt_str method, rt_str path, rt_arena *arena,
+                                    rt_match *out);
 
 #endif

@@ -16,7 +16,7 @@
 enum {
     SPARE_EXCHANGES_MAX = 1024,
     CONNECTION_MEMORY_BYTES = 32 * 1024, /* headers and the buffers of one connection; more headers are 431 */
-    GOODBYE_TURNS_MAX = 16               /* turns of the loop after the drain, for replies that fit the socket */
+    GOODBYE_TURNS_MAX = 16 /* turns of the loop after the drain, for replies that fit the socket */
 };
 
 int64_t rt_server_mono_us(void) {
@@ -25,7 +25,7 @@ int64_t rt_server_mono_us(void) {
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* ---- exchanges ------------------------------------------------------------------------------------------------------- */
+/* ---- exchanges ----------------------------------------------------------------------------------------- */
 
 /* "req-" and a random UUID (version 4). Unique, not secret. */
 static void write_id(rt_rng *rng, char id[RT_EXCHANGE_ID_LEN + 1]) {
@@ -102,7 +102,7 @@ static void take_back(rt_server *s, rt_exchange *x) {
     RT_ASSERT(x->stage == RT_STAGE_OUT);
     RT_ASSERT(x->replied);
     x->stage = RT_STAGE_REPLIED;
-    MHD_resume_connection(x->connection); // the reply is sent when libmicrohttpd calls rt_intake_access for it
+    MHD_resume_connection(x->connection); // which has rt_intake_access called, and that sends the reply
 }
 
 static void take_all_back(rt_server *s) {
@@ -113,8 +113,8 @@ static void take_all_back(rt_server *s) {
     }
 }
 
-/* Answers the client of an exchange that is OUT through another one: the first is still in somebody's hands, who may be
- * writing to it. */
+/* Answers the client of an exchange that is OUT through another one: the first is still in somebody's hands,
+ * who may be writing to it. */
 static void answer_late(rt_server *s, rt_peer *peer) {
     rt_exchange *x = peer->x;
     RT_ASSERT(x->stage == RT_STAGE_OUT);
@@ -139,7 +139,7 @@ static void answer_late(rt_server *s, rt_peer *peer) {
     MHD_resume_connection(peer->connection);
 }
 
-/* ---- the loop -------------------------------------------------------------------------------------------------------- */
+/* ---- the loop ------------------------------------------------------------------------------------------ */
 
 /* libmicrohttpd sees the end of the connection and tidies up. */
 static void cut_off(rt_server *s, rt_deadlines *list) {
@@ -220,7 +220,7 @@ rt_code rt_server_run(rt_server *s, rt_err *err) {
     return code;
 }
 
-/* ---- open and close -------------------------------------------------------------------------------------------------- */
+/* ---- open and close ------------------------------------------------------------------------------------ */
 
 static rt_code start_daemon(rt_server *s, rt_err *err) {
     s->daemon = MHD_start_daemon(
@@ -260,7 +260,9 @@ rt_code rt_server_open(const rt_server_config *cfg, rt_server **out, rt_err *err
     if (s->returns.fd < 0) code = rt_fail(err, RT_E_IO, errno, "eventfd");
     if (code == RT_OK) code = rt_router_new(cfg->faces, cfg->faces_count, &s->router, err);
     if (code == RT_OK) code = rt_readers_open(cfg->readers, &s->readers, err);
-    if (code == RT_OK) code = rt_listen_open(cfg->listen_host, cfg->listen_port, &s->listen_fd, &s->port, err);
+    if (code == RT_OK) {
+        code = rt_listen_open(cfg->listen_host, cfg->listen_port, &s->listen_fd, &s->port, err);
+    }
     if (code == RT_OK) code = start_daemon(s, err);
     if (code != RT_OK) {
         rt_server_close(s);

@@ -1,5 +1,5 @@
-/* server_parts.h: what a server is made of, for the files of src/http alone. All of it belongs to the API thread, except
- * `stop`, `returns` and the counters. */
+/* server_parts.h: what a server is made of, for the files of src/http alone. All of it belongs to the API
+ * thread, except `stop`, `returns` and the counters. */
 #ifndef RT_HTTP_SERVER_PARTS_H
 #define RT_HTTP_SERVER_PARTS_H
 #include <microhttpd.h>
@@ -49,8 +49,9 @@ int64_t rt_server_mono_us(void);
 
 /* What libmicrohttpd calls (intake.c); `cls` is the rt_server, a request's context its rt_peer. */
 void *rt_intake_target(void *cls, const char *target, struct MHD_Connection *connection);
-enum MHD_Result rt_intake_access(void *cls, struct MHD_Connection *connection, const char *url, const char *method,
-                                 const char *version, const char *data, size_t *data_bytes, void **context);
+enum MHD_Result rt_intake_access(void *cls, struct MHD_Connection *connection, const char *url,
+                                 const char *method, const char *version, const char *data,
+                                 size_t *data_bytes, void **context);
 size_t rt_intake_unescape(void *cls, struct MHD_Connection *connection, char *s);
 void rt_intake_completed(void *cls, struct MHD_Connection *connection, void **context,
                          enum MHD_RequestTerminationCode how);

@@ -13,13 +13,15 @@ static rt_code check_bytes(rt_str s, rt_err *err) {
     for (size_t i = 0; i < s.len; i++) {
         const unsigned char c = (unsigned char)s.ptr[i];
         if (c <= ' ' || c == 0x7f) {
-            return rt_fail(err, RT_E_INVALID, 0, "The request's target has a space or control character in it.");
+            return rt_fail(err, RT_E_INVALID, 0,
+                           "The request's target has a space or control character in it.");
         }
         if (c != '%') continue;
         const int high = i + 2 < s.len ? hex_value(s.ptr[i + 1]) : -1;
         const int low = i + 2 < s.len ? hex_value(s.ptr[i + 2]) : -1;
         if (high < 0 || low < 0) {
-            return rt_fail(err, RT_E_INVALID, 0, "The request's target has a '%%' that two hex digits do not follow.");
+            return rt_fail(err, RT_E_INVALID, 0,
+                           "The request's target has a '%%' that two hex digits do not follow.");
         }
         if (high == 0 && low == 0) {
             return rt_fail(err, RT_E_INVALID, 0, "The request's target has an encoded NUL in it.");

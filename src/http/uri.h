@@ -9,16 +9,17 @@ typedef struct rt_uri {
     rt_str query; /* what follows the first '?'; empty if there is none */
 } rt_uri;
 
-/* `target` is the request line's, in origin form ("/a?b") or absolute form ("http://host/a?b"). RT_E_INVALID, with words
- * for the client: any other form, a control character or space, an escape that is not %XX, an encoded NUL. */
+/* `target` is the request line's, in origin form ("/a?b") or absolute form ("http://host/a?b"). RT_E_INVALID,
+ * with words for the client: any other form, a control character or space, an escape that is not %XX, an
+ * encoded NUL. */
 RT_MUST_USE rt_code rt_uri_split(rt_str target, rt_uri *out, rt_err *err);
 
-/* Decodes %XX in place of a copy: `to` has room for s.len bytes. With `plus_is_space` a '+' is a space, as forms have it.
- * Returns the decoded length. `s` must have passed rt_uri_split. */
+/* Decodes %XX in place of a copy: `to` has room for s.len bytes. With `plus_is_space` a '+' is a space, as
+ * forms have it. Returns the decoded length. `s` must have passed rt_uri_split. */
 size_t rt_uri_decode(rt_str s, bool plus_is_space, char *to);
 
-/* Takes the next "name=value" off the front of *query, both still encoded; empty ones ("a&&b") are passed over.
- * False: there is none. */
+/* Takes the next "name=value" off the front of *query, both still encoded; empty ones ("a&&b") are passed
+ * over. False: there is none. */
 bool rt_uri_next_arg(rt_str *query, rt_str *name, rt_str *value);
 
 #endif

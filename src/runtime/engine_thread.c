@@ -30,6 +30,7 @@ struct rt_engine_thread {
     pthread_mutex_t lock; /* guards `trouble` and `why` */
     rt_code trouble;
     rt_err why;
+    bool in_trouble; /* as told by on_trouble */
     rt_outcome taken[TAKE_MAX]; /* the thread's */
 };
 
@@ -45,7 +46,7 @@ uint64_t rt_mono_us(void) {
     return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
 }
 
-/* ---- the thread ------------------------------------------------------------------------------------------------------ */
+/* ---- the thread ---------------------------------------------------------------------------------------- */
 
 static void hand_over(rt_engine_thread *t) {
     for (size_t round = 0; round < TAKES_A_STEP_MAX; round++) {
@@ -62,13 +63,13 @@ static void copy_trouble(rt_engine_thread *t) {
     rt_err why = {0};
     const rt_code code = rt_engine_trouble(t->engine, &why);
     pthread_mutex_lock(&t->lock);
-    const rt_code before = t->trouble;
     t->trouble = code;
     if (code != RT_OK) t->why = why;
     pthread_mutex_unlock(&t->lock);
-    if (code == before || t->cfg.on_trouble == NULL) return;
-    // Beginnings and ends; not each turn from one failure to another.
-    if ((code == RT_OK) != (before == RT_OK)) t->cfg.on_trouble(t->cfg.ctx, code, &why);
+    // Beginnings and ends are told; not each turn from one failure to another.
+    if ((code != RT_OK) == t->in_trouble) return;
+    t->in_trouble = code != RT_OK;
+    if (t->cfg.on_trouble != NULL) t->cfg.on_trouble(t->cfg.ctx, code, &why);
 }
 
 /* Until something comes in, or `wait_ms` are over. */
@@ -114,7 +115,7 @@ static void *engine_loop(void *arg) {
     }
 }
 
-/* ---- open and close -------------------------------------------------------------------------------------------------- */
+/* ---- open and close ------------------------------------------------------------------------------------ */
 
 rt_code rt_engine_thread_open(const rt_engine_thread_config *cfg, rt_engine_thread **out, rt_err *err) {
     rt_engine_thread *t = calloc(1, sizeof *t);

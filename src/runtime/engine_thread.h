@@ -1,5 +1,6 @@
-/* engine_thread.h: the thread that drives an engine: commands and outcomes come in over bounded rings, the clock is the
- * real one. What arrives while a step commits goes into the next step, so commits grow with the load by themselves. */
+/* engine_thread.h: the thread that drives an engine: commands and outcomes come in over bounded rings, the
+ * clock is the real one. What arrives while a step commits goes into the next step, so commits grow with the
+ * load by themselves. */
 #ifndef RT_RUNTIME_ENGINE_THREAD_H
 #define RT_RUNTIME_ENGINE_THREAD_H
 #include "engine/engine.h"
@@ -16,19 +17,20 @@ typedef struct rt_engine_thread_config {
 } rt_engine_thread_config;
 
 /* Makes the rings, so that an executor can be given rt_engine_thread_outcome before there is an engine. */
-RT_MUST_USE rt_code rt_engine_thread_open(const rt_engine_thread_config *cfg, rt_engine_thread **out, rt_err *err);
+RT_MUST_USE rt_code rt_engine_thread_open(const rt_engine_thread_config *cfg, rt_engine_thread **out,
+                                          rt_err *err);
 /* Starts the thread. Borrows `e`, which belongs to the thread until rt_engine_thread_stop returns.
  * `store_fd`: see rt_store.fd; -1: none. */
 RT_MUST_USE rt_code rt_engine_thread_start(rt_engine_thread *t, rt_engine *e, int store_fd, rt_err *err);
 
-/* The three functions below take an rt_engine_thread as `ctx`; any thread. */
-bool rt_engine_thread_submit(void *ctx, rt_command *cmd, size_t bytes); /* rt_api.submit; false: full, or stopped */
+/* These three take an rt_engine_thread as `ctx`, as rt_api and executors call them; any thread. */
+bool rt_engine_thread_submit(void *ctx, rt_command *cmd, size_t bytes); /* false: full, or stopped */
 void rt_engine_thread_outcome(void *ctx, const rt_outcome *outcome);
-rt_code rt_engine_thread_trouble(void *ctx, rt_err *why); /* rt_api.trouble; RT_E_UNAVAILABLE before the first step */
+rt_code rt_engine_thread_trouble(void *ctx, rt_err *why); /* RT_E_UNAVAILABLE before the first step */
 
-/* Starts no further attempts, waits up to `drain_ms` for those under way, gives the engine all that is in the rings, and
- * ends the thread. Commands that the engine still holds are answered by rt_engine_close. Nothing may be submitted at the
- * same time, later it is refused. Also when it was never started. */
+/* Starts no further attempts, waits up to `drain_ms` for those under way, gives the engine all that is in the
+ * rings, and ends the thread. Commands that the engine still holds are answered by rt_engine_close. Nothing
+ * may be submitted at the same time, later it is refused. Also when it was never started. */
 void rt_engine_thread_stop(rt_engine_thread *t, uint32_t drain_ms);
 void rt_engine_thread_close(rt_engine_thread *t); /* after the executor is closed. NULL is a no-op */
 

@@ -12,7 +12,8 @@ static rt_code check_secret(int fd, const char *path, rt_err *err) {
     struct stat st;
     if (fstat(fd, &st) != 0) return rt_fail(err, RT_E_IO, errno, "%s: %s", path, strerror(errno));
     if ((st.st_mode & (S_IRWXG | S_IRWXO)) == 0) return RT_OK;
-    return rt_fail(err, RT_E_FORBIDDEN, 0, "%s holds secrets, but others than its owner may use it: chmod 600 it", path);
+    return rt_fail(err, RT_E_FORBIDDEN, 0,
+                   "%s holds secrets, but others than its owner may use it: chmod 600 it", path);
 }
 
 static rt_code read_all(int fd, const char *path, size_t bytes_max, rt_buf *out, rt_err *err) {

@@ -44,7 +44,9 @@ static void add_time(rt_buf *out, int64_t wall_ms) {
     const time_t seconds = (time_t)(wall_ms / 1000);
     struct tm utc;
     char text[32];
-    if (gmtime_r(&seconds, &utc) == NULL || strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc) == 0) return;
+    if (gmtime_r(&seconds, &utc) == NULL || strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc) == 0) {
+        return;
+    }
     rt_buf_addf(out, "%s.%03dZ", text, (int)(wall_ms % 1000));
 }
 
@@ -66,12 +68,14 @@ void rt_log_format(rt_buf *out, bool json, rt_log_level level, int64_t wall_ms, 
     if (json) rt_buf_add_char(out, '}');
 }
 
-void rt_log_write(const rt_log *log, rt_log_level level, const char *event, const rt_log_field fields[], size_t count) {
+void rt_log_write(const rt_log *log, rt_log_level level, const char *event, const rt_log_field fields[],
+                  size_t count) {
     if (level < log->level) return;
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now);
     rt_buf line = {0};
-    rt_log_format(&line, log->json, level, (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000, event, fields, count);
+    rt_log_format(&line, log->json, level, (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000, event, fields,
+                  count);
     rt_buf_add_char(&line, '\n');
     if (!line.failed) (void)!write(log->fd, line.ptr, line.len); // there is nowhere to complain to
     rt_buf_deinit(&line);

@@ -1,5 +1,5 @@
-/* log.h: one line an event on stderr, as key=value or JSON. Never secrets: callers log names and numbers, no bodies and no
- * header values. */
+/* log.h: one line an event on stderr, as key=value or JSON. Never secrets: callers log names and numbers, no
+ * bodies and no header values. */
 #ifndef RT_RUNTIME_LOG_H
 #define RT_RUNTIME_LOG_H
 #include "base/str.h"
@@ -22,8 +22,9 @@ typedef struct rt_log_field {
 bool rt_log_level_parse(rt_str word, rt_log_level *out);
 
 enum { RT_LOG_LINE_MAX = 4096 /* longer lines are cut */ };
-/* Any thread; one write a line, so that lines of threads never mix. `event` is a short name: "store_trouble". */
-void rt_log_write(const rt_log *log, rt_log_level level, const char *event, const rt_log_field fields[], size_t count);
+/* Any thread; one write a line, so that lines never mix. `event` is a short name: "store_trouble". */
+void rt_log_write(const rt_log *log, rt_log_level level, const char *event, const rt_log_field fields[],
+                  size_t count);
 
 /* The line itself, without an end; `wall_ms` is Unix time. Cut at RT_LOG_LINE_MAX - 1 bytes of values. */
 void rt_log_format(rt_buf *out, bool json, rt_log_level level, int64_t wall_ms, const char *event,

@@ -23,7 +23,8 @@ rt_code rt_outcomes_open(uint32_t max, rt_outcomes **out, rt_err *err) {
     pthread_mutex_init(&o->lock, NULL);
     pthread_cond_init(&o->room, NULL);
     o->slots = calloc(max, sizeof *o->slots);
-    rt_code code = o->slots == NULL ? rt_fail(err, RT_E_NOMEM, ENOMEM, "room for %u outcomes", (unsigned)max) : RT_OK;
+    rt_code code =
+        o->slots == NULL ? rt_fail(err, RT_E_NOMEM, ENOMEM, "room for %u outcomes", (unsigned)max) : RT_OK;
     if (code == RT_OK) {
         o->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
         if (o->fd < 0) code = rt_fail(err, RT_E_IO, errno, "eventfd");

@@ -1,5 +1,6 @@
-/* outcomes.h: hands outcomes from executors to the engine's thread. What is accepted is never lost or refused: room is
- * reserved for every attempt that may be under way, and if that were ever not enough, the executor waits. */
+/* outcomes.h: hands outcomes from executors to the engine's thread. What is accepted is never lost or
+ * refused: room is reserved for every attempt that may be under way, and if that were ever not enough, the
+ * executor waits. */
 #ifndef RT_RUNTIME_OUTCOMES_H
 #define RT_RUNTIME_OUTCOMES_H
 #include "port/executor.h"
@@ -17,7 +18,7 @@ bool rt_outcomes_sleep(rt_outcomes *o);
 int rt_outcomes_fd(const rt_outcomes *o);
 void rt_outcomes_wake(rt_outcomes *o);  /* any thread: makes the descriptor readable */
 void rt_outcomes_woken(rt_outcomes *o); /* the taking thread, after it was */
-/* Nobody waits for room any more: what is put from now on is dropped (the engine is going; a restart tries again). */
+/* Nobody waits for room any more: what is put from now on is dropped, as by a crash. */
 void rt_outcomes_shut(rt_outcomes *o);
 void rt_outcomes_close(rt_outcomes *o); /* NULL is a no-op */
 

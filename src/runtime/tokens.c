@@ -15,7 +15,7 @@ static rt_code add_token(rt_tokens *t, rt_str line, const char *name, size_t lin
     const char *wrong = project.len == 0 ? "not of the form TOKEN PROJECT" : NULL;
     if (wrong == NULL && secret.len < RT_TOKEN_BYTES_MIN) wrong = "the token is shorter than 16 characters";
     if (wrong == NULL && secret.len > RT_TOKEN_BYTES_MAX) wrong = "the token is longer than 512 characters";
-    if (wrong == NULL && project.len > RT_TOKEN_PROJECT_MAX) wrong = "the project is longer than 256 characters";
+    if (wrong == NULL && project.len > RT_TOKEN_PROJECT_MAX) wrong = "the project is longer than 256 bytes";
     if (wrong == NULL && t->count == RT_TOKENS_MAX) wrong = "more than 1024 tokens";
     for (size_t i = 0; wrong == NULL && i < t->count; i++) {
         if (rt_str_eq(t->list[i].secret, secret)) wrong = "the token was there before";
@@ -24,7 +24,9 @@ static rt_code add_token(rt_tokens *t, rt_str line, const char *name, size_t lin
     rt_token *token = &t->list[t->count];
     token->secret = rt_arena_dup(&t->arena, secret);
     token->project = rt_arena_dup(&t->arena, project);
-    if (token->secret.ptr == NULL || token->project.ptr == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "%s", name);
+    if (token->secret.ptr == NULL || token->project.ptr == NULL) {
+        return rt_fail(err, RT_E_NOMEM, ENOMEM, "%s", name);
+    }
     t->count++;
     return RT_OK;
 }
@@ -40,7 +42,7 @@ rt_code rt_tokens_parse(rt_str text, const char *name, rt_tokens *out, rt_err *e
         line = rt_str_trim(line);
         if (line.len > 0 && line.ptr[0] != '#') code = add_token(&t, line, name, line_no, err);
     }
-    if (code == RT_OK && t.count == 0) code = rt_fail(err, RT_E_INVALID, 0, "%s: there is no token in it", name);
+    if (code == RT_OK && t.count == 0) code = rt_fail(err, RT_E_INVALID, 0, "%s: no token is in it", name);
     if (code != RT_OK) {
         rt_tokens_deinit(&t);
         return code;

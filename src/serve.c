@@ -1,0 +1,332 @@
+#include "serve.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "executor/webhook/webhook.h"
+#include "face/admin/admin.h"
+#include "face/notifications/notifications.h"
+#include "face/notifications/signature.h"
+#include "http/listen.h"
+#include "http/server.h"
+#include "runtime/engine_thread.h"
+#include "runtime/file.h"
+#include "runtime/log.h"
+#include "runtime/tokens.h"
+#include "store/lmdb/store_lmdb.h"
+
+#ifdef RETRYD_SYSTEMD
+#include <systemd/sd-daemon.h>
+#endif
+
+enum {
+    COMMANDS_BYTES_MAX = 128 * 1024 * 1024, /* of requests that wait for the engine */
+    ANSWER_EXCERPT_BYTES = 256,             /* of a webhook's answer, kept in the attempt's event */
+    FACES_MAX = RT_ADMIN_FACES + 1,
+    PASSWORD_FILE_BYTES_MAX = 4096
+};
+
+typedef struct site {
+    const rt_config *config;
+    rt_log log;
+    rt_tokens tokens;
+    rt_address_list networks;
+    rt_buf mail_password;
+    rt_store *store;
+    rt_engine_thread *thread;
+    rt_webhook *webhook;
+    rt_engine *engine;
+    char signing_key[RT_SIGNING_KEY_LEN + 1];
+    rt_api api;
+    const rt_face *faces[FACES_MAX];
+    rt_server *server;
+    char host[RT_HOST_MAX];
+    uint16_t port;
+    pthread_t signals;
+    bool signals_started;
+    atomic_bool done;
+} site;
+
+static const char *or_null(const char *text) { return text[0] == '\0' ? NULL : text; }
+
+static void tell_systemd(const char *state) {
+#ifdef RETRYD_SYSTEMD
+    (void)sd_notify(0, state);
+#else
+    (void)state;
+#endif
+}
+
+/* ---- what the parts report ----------------------------------------------------------------------------- */
+
+static void log_trouble(void *ctx, rt_code code, const rt_err *why) {
+    const site *s = ctx;
+    if (code == RT_OK) {
+        rt_log_write(&s->log, RT_LOG_INFO, "store_ready", NULL, 0);
+        return;
+    }
+    const rt_log_field fields[] = {{.key = "code", .text = rt_str_of(rt_code_name(code))},
+                                   {.key = "message", .text = rt_str_of(why->msg)}};
+    rt_log_write(&s->log, RT_LOG_WARN, "store_trouble", fields, 2);
+}
+
+static void log_reply(void *ctx, const rt_exchange *x, unsigned status, uint64_t took_us) {
+    const site *s = ctx;
+    const rt_log_field fields[] = {{.key = "method", .text = rt_exchange_method(x)},
+                                   {.key = "path", .text = rt_exchange_path(x)},
+                                   {.key = "status", .number = status},
+                                   {.key = "took_us", .number = (int64_t)took_us},
+                                   {.key = "request", .text = rt_str_of(rt_exchange_id(x))}};
+    rt_log_write(&s->log, RT_LOG_DEBUG, "request", fields, 5);
+}
+
+static const char *refuse_target(void *ctx, rt_str host) {
+    const site *s = ctx;
+    if (!rt_address_literal_refused(&s->networks, host)) return NULL;
+    return "The address is in a network that delivery.allow_networks does not list.";
+}
+
+static void server_stats(const void *server, uint64_t out[4]) {
+    const rt_server_stats now = rt_server_stats_now(server);
+    out[0] = now.requests;
+    out[1] = now.connections;
+    out[2] = now.suspended;
+    out[3] = now.refused;
+}
+
+/* ---- signals ------------------------------------------------------------------------------------------- */
+
+static sigset_t stop_signals(void) {
+    sigset_t set;
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    return set;
+}
+
+static void *await_signals(void *arg) {
+    site *s = arg;
+    const sigset_t set = stop_signals();
+    int number;
+    bool stopping = false;
+    for (;;) {
+        if (sigwait(&set, &number) != 0) continue;
+        if (atomic_load(&s->done)) return NULL;
+        if (stopping) _exit(1);
+        stopping = true;
+        tell_systemd("STOPPING=1");
+        rt_log_write(&s->log, RT_LOG_INFO, "stopping", NULL, 0);
+        rt_server_stop(s->server);
+    }
+}
+
+static void end_signals(site *s) {
+    if (!s->signals_started) return;
+    atomic_store(&s->done, true);
+    (void)pthread_kill(s->signals, SIGTERM);
+    pthread_join(s->signals, NULL);
+    s->signals_started = false;
+}
+
+/* ---- opening, part by part ----------------------------------------------------------------------------- */
+
+static rt_code read_settings(site *s, bool insecure, rt_err *err) {
+    const rt_config *c = s->config;
+    const bool known = rt_log_level_parse(rt_str_of(c->log_level), &s->log.level);
+    RT_ASSERT(known); // config.c has looked
+    s->log.json = strcmp(c->log_format, "json") == 0;
+    s->log.fd = STDERR_FILENO;
+    const bool split = rt_config_split_listen(c->server_listen, s->host, &s->port);
+    RT_ASSERT(split);
+    rt_code code = rt_config_networks(c, &s->networks, err);
+    if (code != RT_OK) return code;
+    if (c->auth_tokens_file[0] != '\0') code = rt_tokens_read(c->auth_tokens_file, &s->tokens, err);
+    if (code != RT_OK) return code;
+    if (s->tokens.count == 0 && !insecure && !rt_listen_is_loopback(s->host)) {
+        return rt_fail(err, RT_E_INVALID, 0,
+                       "without tokens anybody who reaches %s could use this server: set "
+                       "auth.tokens_file, listen on a loopback address, or give --insecure",
+                       c->server_listen);
+    }
+    if (c->mail_password_file[0] == '\0') return RT_OK;
+    code = rt_file_read(c->mail_password_file, PASSWORD_FILE_BYTES_MAX, true, &s->mail_password, err);
+    if (code != RT_OK) return code;
+    char *end = s->mail_password.ptr == NULL ? NULL : strpbrk(s->mail_password.ptr, "\r\n");
+    if (end != NULL) *end = '\0';
+    return RT_OK;
+}
+
+static rt_code open_store(site *s, const char *url, rt_err *err) {
+    const rt_str scheme = RT_STR("lmdb:");
+    if (!rt_str_starts(rt_str_of(url), scheme) || url[scheme.len] == '\0') {
+        return rt_fail(err, RT_E_INVALID, 0, "--store %.80s: this build keeps its data in lmdb:DIR", url);
+    }
+    const rt_store_lmdb_config cfg = {
+        .dir = url + scheme.len,
+        .map_bytes = s->config->store_lmdb_map_bytes,
+        .disk_reserve_bytes = s->config->store_disk_reserve_bytes,
+        .retention = {.age_ms = (int64_t)s->config->history_maximum_age_seconds * 1000,
+                      .events = s->config->history_maximum_events},
+    };
+    return rt_store_lmdb_open(&cfg, &s->store, err);
+}
+
+static rt_code open_executor(site *s, rt_err *err) {
+    const rt_config *c = s->config;
+    const rt_webhook_config cfg = {
+        .outcome = rt_engine_thread_outcome,
+        .ctx = s->thread,
+        .allow = s->networks,
+        .connections_max = (uint32_t)c->delivery_in_flight_max,
+        .connect_ms = (uint32_t)c->delivery_connect_timeout_ms,
+        .drain_ms = 0, // rt_engine_thread_stop has waited before
+        .excerpt_bytes = ANSWER_EXCERPT_BYTES,
+        .ca_file = or_null(c->delivery_ca_file),
+        .mail_relay = or_null(c->mail_relay),
+        .mail_user = or_null(c->mail_user),
+        .mail_password = s->mail_password.ptr,
+        .mail_from = or_null(c->mail_from),
+    };
+    return rt_webhook_open(&cfg, &s->webhook, err);
+}
+
+static rt_code open_engine(site *s, rt_err *err) {
+    const rt_config *c = s->config;
+    const rt_engine_thread_config thread = {
+        .commands_max = (uint32_t)c->server_requests_max,
+        .commands_bytes_max = COMMANDS_BYTES_MAX,
+        .outcomes_max = (uint32_t)c->delivery_in_flight_max,
+        .on_trouble = log_trouble,
+        .ctx = s,
+    };
+    rt_code code = rt_engine_thread_open(&thread, &s->thread, err);
+    if (code == RT_OK) code = open_executor(s, err);
+    if (code != RT_OK) return code;
+    rt_engine_settings settings = rt_engine_settings_default();
+    settings.in_flight_max = (uint32_t)c->delivery_in_flight_max;
+    settings.queue_in_flight_max = (uint32_t)c->delivery_queue_in_flight_max;
+    settings.mono_us = rt_mono_us;
+    uint64_t seed;
+    if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
+        return rt_fail(err, RT_E_IO, errno, "getrandom");
+    const rt_executor executor = rt_webhook_executor(s->webhook);
+    code = rt_engine_open(s->store, &executor, &settings, seed, &s->engine, err);
+    return code == RT_OK ? rt_engine_thread_start(s->thread, s->engine, s->store->fd, err) : code;
+}
+
+static rt_code open_server(site *s, rt_err *err) {
+    const rt_config *c = s->config;
+    const rt_server_config cfg = {
+        .listen_host = s->host,
+        .listen_port = s->port,
+        .faces = s->faces,
+        .faces_count = FACES_MAX,
+        .body_bytes_max = c->server_body_bytes_max,
+        .connections_max = (uint32_t)c->server_connections_max,
+        .idle_timeout_s = (uint32_t)c->server_idle_timeout_s,
+        .request_timeout_s = (uint32_t)c->server_request_timeout_s,
+        .deadline_ms = (uint32_t)c->server_deadline_ms,
+        .suspended_max = (uint32_t)c->server_requests_max,
+        .readers = (uint32_t)c->server_readers,
+        .on_reply = s->log.level == RT_LOG_DEBUG ? log_reply : NULL,
+        .ctx = s,
+    };
+    rt_code code = rt_server_open(&cfg, &s->server, err);
+    if (code != RT_OK) return code;
+    s->api.server = s->server; // before the first request: rt_server_run comes later
+    const int bad = pthread_create(&s->signals, NULL, await_signals, s);
+    if (bad != 0) return rt_fail(err, RT_E_IO, bad, "signal thread: %s", strerror(bad));
+    s->signals_started = true;
+    return RT_OK;
+}
+
+static rt_code open_faces(site *s, rt_err *err) {
+    s->api = (rt_api){
+        .engine = s->engine,
+        .submit = rt_engine_thread_submit,
+        .submit_ctx = s->thread,
+        .now_ms = rt_wall_ms,
+        .tokens = s->tokens.list,
+        .tokens_count = s->tokens.count,
+        .require_confirmation = s->config->notification_require_confirmation,
+        .mail_relay = s->config->mail_relay[0] != '\0',
+        .refuse_target = refuse_target,
+        .refuse_target_ctx = s,
+        .trouble = rt_engine_thread_trouble,
+        .trouble_ctx = s->thread,
+        .server_stats = server_stats,
+    };
+    const rt_code code = rt_signing_key_load(&s->api, s->signing_key, err);
+    if (code != RT_OK) return code;
+    s->api.signing_key = rt_str_of(s->signing_key);
+    rt_face_admin(&s->api, s->faces);
+    s->faces[RT_ADMIN_FACES] = rt_face_notifications(&s->api);
+    return RT_OK;
+}
+
+/* In the order that lets each part end with nobody using it. */
+static void close_site(site *s) {
+    if (s->thread != NULL) rt_engine_thread_stop(s->thread, (uint32_t)s->config->delivery_drain_ms);
+    rt_webhook_close(s->webhook);
+    rt_engine_close(s->engine); // answers what still waits, so that the server gets its exchanges back
+    end_signals(s); // until here a second signal ends the process; from here on there is no server to stop
+    rt_server_close(s->server);
+    rt_engine_thread_close(s->thread);
+    rt_store_close(s->store);
+    rt_tokens_deinit(&s->tokens);
+    if (s->mail_password.ptr != NULL) explicit_bzero(s->mail_password.ptr, s->mail_password.cap);
+    rt_buf_deinit(&s->mail_password);
+    explicit_bzero(s->signing_key, sizeof s->signing_key);
+}
+
+/* ---- serving ------------------------------------------------------------------------------------------- */
+
+/* Clients, webhooks and the store all take descriptors; the usual limit of 1024 is soon used up. */
+static void raise_descriptor_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static void say_ready(const site *s) {
+    const bool all = s->host[0] == '\0';
+    const bool six = strchr(s->host, ':') != NULL;
+    (void)fprintf(stderr, "retryd: listening on http://%s%s%s:%u\n", six ? "[" : "",
+                  all ? "0.0.0.0" : s->host, six ? "]" : "", (unsigned)rt_server_port(s->server));
+    tell_systemd("READY=1");
+}
+
+int rt_serve(const rt_serve_options *options) {
+    site *s = calloc(1, sizeof *s);
+    if (s == NULL) return 1;
+    s->config = options->config;
+    rt_err err = {.code = RT_OK};
+    raise_descriptor_limit();
+    (void)signal(SIGPIPE, SIG_IGN);
+    const sigset_t set = stop_signals();
+    (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
+    rt_code code = read_settings(s, options->insecure, &err);
+    if (code == RT_OK) code = open_store(s, options->store, &err);
+    const bool usage = code == RT_E_INVALID || code == RT_E_FORBIDDEN;
+    if (code == RT_OK) code = open_engine(s, &err);
+    if (code == RT_OK) code = open_faces(s, &err);
+    if (code == RT_OK) code = open_server(s, &err);
+    if (code == RT_OK) {
+        say_ready(s);
+        code = rt_server_run(s->server, &err);
+    }
+    close_site(s);
+    if (code != RT_OK) (void)fprintf(stderr, "retryd: %s\n", err.msg);
+    else rt_log_write(&s->log, RT_LOG_INFO, "stopped", NULL, 0);
+    free(s);
+    return code == RT_OK ? 0 : usage ? 2 : 1;
+}
