@@ -9,7 +9,7 @@ def make_dead(retryd, receiver, queue, count, status=404, path="/hook"):
     receiver.on(path, status)
     retryd.subscribe(queue, receiver.url(path), _retry_policy=quick(1))
     retryd.send(queue, *({"n": n} for n in range(count)))
-    return retryd.wait_dead(count, queue=f"p/{queue}")
+    return retryd.wait_dead(count, queue=queue)
 
 
 def test_a_dead_job_tells_its_story(retryd, receiver):
@@ -48,14 +48,14 @@ def test_listing_by_queue_reason_and_page(retryd, receiver):
     make_dead(retryd, receiver, "a", 25, 404, "/a")
     make_dead(retryd, receiver, "b", 3, 500, "/b")
     assert len(retryd.dead(limit=10)) == 28
-    assert len(retryd.dead(queue="p/a")) == 25
-    assert len(retryd.dead(queue="p/b")) == 3
+    assert len(retryd.dead(queue="a")) == 25
+    assert len(retryd.dead(queue="b")) == 3
     assert len(retryd.dead(reason="exhausted")) == 3
     assert len(retryd.dead(reason="rejected", limit=7)) == 25
     assert len({job["id"] for job in retryd.dead(limit=1)}) == 28
     assert retryd.get("/v1/dead", params={"reason": "boredom"}).status_code == 400
     assert retryd.get("/v1/dead", params={"limit": "0"}).status_code == 400
-    assert retryd.get("/v1/dead", params={"queue": "p/none"}).status_code == 404
+    assert retryd.get("/v1/dead", params={"queue": "none"}).status_code == 404
 
 
 @pytest.mark.threads
@@ -63,10 +63,10 @@ def test_redrive_of_many_takes_those_that_match(retryd, receiver):
     make_dead(retryd, receiver, "a", 150, 404, "/a")
     make_dead(retryd, receiver, "b", 5, 500, "/b")
     receiver.on("/a", 200)
-    dry = retryd.post("/v1/dead/redrive", json={"queue": "p/a", "dry_run": True})
+    dry = retryd.post("/v1/dead/redrive", json={"queue": "a", "dry_run": True})
     assert dry.status_code == 200 and dry.json()["count"] == 150
     assert len(retryd.dead()) == 155
-    assert retryd.post("/v1/dead/redrive", json={"queue": "p/a"}).status_code == 202
+    assert retryd.post("/v1/dead/redrive", json={"queue": "a"}).status_code == 202
     wait_until(lambda: retryd.metric("retryd_deliveries_succeeded_total") == 150, what="150 deliveries")
     assert {job["reason"] for job in retryd.dead()} == {"exhausted"} and len(retryd.dead()) == 5
 
@@ -76,7 +76,7 @@ def test_redrive_keeps_to_its_rate(retryd, receiver):
     make_dead(retryd, receiver, "a", 60, 404, "/a")
     receiver.on("/a", 200)
     begin = len(receiver.seen())
-    assert retryd.post("/v1/dead/redrive", json={"queue": "p/a", "rate": 20}).status_code == 202
+    assert retryd.post("/v1/dead/redrive", json={"queue": "a", "rate": 20}).status_code == 202
     seen = receiver.wait(begin + 60, timeout=20)[begin:]
     # 60 at 20 a second: three seconds, less what may come as a burst at once.
     assert seen[-1].at - seen[0].at > 1.5

@@ -101,8 +101,15 @@ def test_mistakes_on_the_command_line_are_told(tmp_path, arguments):
 def test_every_setting_is_explained():
     done = run(BINARY, "config", "--explain")
     assert done.returncode == 0
-    for name in ("allow_networks", "lmdb_map_bytes", "require_confirmation"):
-        assert name in done.stdout
+    guide = open(os.path.join(ROOT, "docs", "operations.md")).read()
+    group, names = None, []
+    for line in done.stdout.splitlines():
+        if line.startswith("["):
+            group = line.strip("[]")
+        elif re.match(r"#\w+ = ", line):
+            names.append(f"{group}.{line[1:].split(' ')[0]}")
+    assert "delivery.allow_networks" in names and len(names) > 20
+    assert [name for name in names if f"`{name}`" not in guide] == []
 
 
 def test_config_file(start_retryd, tmp_path):

@@ -4,7 +4,7 @@ dev_run() {
     need "building" "${PACKAGES_build[@]}"
     configure build
     compile build retryd retryctl
-    echo "Deliveries to 127.0.0.0/8 and ::1 are allowed here (--set delivery.allow_networks=loopback), for the README's tour;"
+    echo "Deliveries to this machine are allowed here (--set delivery.allow_networks=loopback), for the README's tour;"
     echo "by default retryd refuses them. Data is kept in ./retryd-data; stop with Ctrl-C."
     exec build/retryd serve --data retryd-data --set delivery.allow_networks=loopback "$@"
 }
