@@ -3,26 +3,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "json/tree.h"
+
 // ---- values as Python sees them -----------------------------------------------------------------
 
-/* Python's bool(value). NULL: the key is absent. */
-static bool is_truthy(const json_t *v) {
-    if (v == NULL) return false;
-    switch (json_typeof(v)) {
-        case JSON_OBJECT: return json_object_size(v) > 0;
-        case JSON_ARRAY: return json_array_size(v) > 0;
-        case JSON_STRING: return json_string_length(v) > 0;
-        case JSON_INTEGER: return json_integer_value(v) != 0;
-        case JSON_REAL: return json_real_value(v) != 0;
-        case JSON_TRUE: return true;
-        case JSON_FALSE:
-        case JSON_NULL: return false;
-    }
-    return false;
-}
-
 /* 0, 0.0 and false are numbers in Python, and falsy ones: an explicit 0. */
-static bool is_zero(const json_t *v) { return !is_truthy(v) && (json_is_number(v) || json_is_false(v)); }
+static bool is_zero(const json_t *v) {
+    return !rt_json_is_truthy(v) && (json_is_number(v) || json_is_false(v));
+}
 
 static bool is_left_out(const json_t *v) { return v == NULL || json_is_null(v); }
 
@@ -60,7 +48,7 @@ enum { NUMBER_COUNT = sizeof NUMBERS / sizeof NUMBERS[0] };
 
 static bool number_has_type(const number_field *f, const json_t *v) {
     if (!f->in_the_document) return is_left_out(v) || json_is_integer(v);
-    if (is_truthy(v)) return json_is_integer(v) || json_is_true(v);
+    if (rt_json_is_truthy(v)) return json_is_integer(v) || json_is_true(v);
     return v == NULL || is_zero(v) || !f->crashes_when_empty;
 }
 
@@ -77,7 +65,7 @@ static rt_code check_number_types(const json_t *policy, bool in_the_document, rt
 
 /* Types were checked. Too large is left to rt_delivery_policy_check, which knows the limits. */
 static rt_code read_number(const number_field *f, const json_t *v, rt_delivery_policy *out, rt_err *err) {
-    if (v == NULL || (!is_truthy(v) && !is_zero(v))) return RT_OK;
+    if (v == NULL || (!rt_json_is_truthy(v) && !is_zero(v))) return RT_OK;
     json_int_t value = json_is_true(v) ? 1 : json_is_integer(v) ? json_integer_value(v) : 0;
     if (value < 0) return rt_fail(err, RT_E_INVALID, 0, "Retry policy: %s must not be negative.", f->key);
     if (value > UINT32_MAX) value = UINT32_MAX;
@@ -106,7 +94,7 @@ static const char *jitter_name(int i) { return rt_jitter_name((rt_jitter)i); }
 
 static rt_code read_function(const json_t *policy, rt_delivery_policy *out, rt_err *err) {
     const json_t *v = json_object_get(policy, "retry_backoff_function");
-    if (!is_truthy(v)) return RT_OK;
+    if (!rt_json_is_truthy(v)) return RT_OK;
     if (!json_is_string(v)) return rt_fail(err, RT_E_INVALID, 0, "retry_backoff_function must be a string.");
     const int function = named(v, function_name, RT_BACKOFF_FUNCTION_COUNT);
     if (function < 0) return rt_fail(err, RT_E_INVALID, 0, "invalid retry_backoff_function.");
@@ -116,10 +104,10 @@ static rt_code read_function(const json_t *policy, rt_delivery_policy *out, rt_e
 
 static rt_code read_override(const json_t *policy, rt_delivery_policy *out, rt_err *err) {
     const json_t *v = json_object_get(policy, "ignore_subscription_override");
-    if (is_truthy(v) && !json_is_true(v)) {
+    if (rt_json_is_truthy(v) && !json_is_true(v)) {
         return rt_fail(err, RT_E_INVALID, 0, "ignore_subscription_override must be a boolean.");
     }
-    out->ignore_subscription_override = is_truthy(v);
+    out->ignore_subscription_override = rt_json_is_truthy(v);
     return RT_OK;
 }
 
@@ -197,7 +185,7 @@ static rt_code read_options(const json_t *policy, rt_delivery_policy *out, rt_er
 
 rt_code rt_policy_from_json(const json_t *json, rt_delivery_policy *out, rt_err *err) {
     rt_delivery_policy read = rt_delivery_policy_default();
-    if (is_truthy(json)) {
+    if (rt_json_is_truthy(json)) {
         if (!json_is_object(json)) return rt_fail(err, RT_E_INVALID, 0, "retry_policy must be a dict.");
         rt_code code = check_number_types(json, true, err);
         if (code == RT_OK) code = read_function(json, &read, err);
@@ -283,37 +271,24 @@ rt_code rt_work_backoff_from_json(const json_t *json, bool *given, rt_work_backo
 
 // ---- from text ----------------------------------------------------------------------------------
 
-/* Looked at before the parser, which goes into nested values by recursion. */
-static bool nests_too_deep(rt_str text) {
-    size_t depth = 0;
-    bool in_string = false;
-    for (size_t i = 0; i < text.len; i++) {
-        const char c = text.ptr[i];
-        if (in_string) {
-            if (c == '\\') i++;
-            if (c == '"') in_string = false;
-        } else if (c == '"') {
-            in_string = true;
-        } else if (c == '{' || c == '[') {
-            if (++depth > RT_POLICY_JSON_DEPTH_MAX) return true;
-        } else if ((c == '}' || c == ']') && depth > 0) {
-            depth--;
-        }
-    }
-    return false;
-}
-
 /* *out is owned: json_decref. */
 static rt_code parse(rt_str text, json_t **out, rt_err *err) {
     if (text.len > RT_POLICY_JSON_BYTES_MAX) {
         return rt_fail(err, RT_E_TOO_LARGE, 0, "JSON is longer than %d bytes.", RT_POLICY_JSON_BYTES_MAX);
     }
-    if (nests_too_deep(text)) {
-        return rt_fail(err, RT_E_INVALID, 0, "JSON is nested deeper than %d levels.",
-                       RT_POLICY_JSON_DEPTH_MAX);
+    // Before jansson, which goes into nested values by recursion.
+    rt_json_scan scan = {0};
+    const rt_json_fault fault = rt_json_scan_text(&scan, text);
+    if (fault == RT_JSON_NOMEM) return rt_fail(err, RT_E_NOMEM, 0, "JSON");
+    if (fault == RT_JSON_TOO_DEEP) {
+        return rt_fail(err, RT_E_INVALID, 0, "JSON is nested deeper than %d levels.", RT_JSON_DEPTH_MAX);
     }
+    if (fault == RT_JSON_INT_TOO_LARGE) {
+        return rt_fail(err, RT_E_INVALID, 0, "JSON contains integer that is too large.");
+    }
+    // What else is wrong jansson can say with its place.
     json_error_t why;
-    *out = json_loadb(text.len > 0 ? text.ptr : "", text.len, JSON_DECODE_ANY, &why);
+    *out = json_loadb(text.len > 0 ? text.ptr : "", text.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &why);
     if (*out != NULL) return RT_OK;
     if (json_error_code(&why) == json_error_out_of_memory) return rt_fail(err, RT_E_NOMEM, 0, "JSON");
     return rt_fail(err, RT_E_INVALID, 0, "This is no JSON: %s (line %d, column %d).", why.text, why.line,

@@ -23,16 +23,14 @@
 #include "base/str.h"
 #include "retryd/policy.h"
 
-enum { RT_POLICY_JSON_DEPTH_MAX = 32 }; /* brackets within brackets, in a text */
-
 /* `json` is the policy: NULL (absent) or anything falsy ({}, null, 0, "", …) means the defaults. Borrows
  * `json`. RT_OK: *out passes rt_delivery_policy_check. RT_E_INVALID: *out untouched, err->msg is fit for
  * the client. */
 RT_MUST_USE rt_code rt_policy_from_json(const json_t *json, rt_delivery_policy *out, rt_err *err);
 
-/* The same from text: at most RT_POLICY_JSON_BYTES_MAX bytes (RT_E_TOO_LARGE). The text may also be a
- * document that holds the policy, {"_retry_policy": {…}}, such as a queue's metadata or a subscription's
- * options. */
+/* The same from text: at most RT_POLICY_JSON_BYTES_MAX bytes (RT_E_TOO_LARGE), RT_JSON_DEPTH_MAX deep. The
+ * text may also be a document that holds the policy, {"_retry_policy": {…}}, such as a queue's metadata or a
+ * subscription's options. */
 RT_MUST_USE rt_code rt_policy_from_text(rt_str text, rt_delivery_policy *out, rt_err *err);
 
 /* {"initial_ms", "maximum_ms", "exponent"}: numbers, fractions allowed; what is left out or null counts as
