@@ -183,7 +183,7 @@ static void decide_list(rt_engine *e, rt_command_list *list, size_t max) {
             }
         }
         if (again.count == 0) return;
-        if (rt_store_load(e->store, &e->err) != RT_OK) break;
+        if (round + 1 == RT_LOAD_ROUNDS_MAX || rt_store_load(e->store, &e->err) != RT_OK) break;
         max += again.count;
         // What was decided again stands before what came later.
         again.last->next = list->first;

@@ -15,7 +15,7 @@
 
 enum {
     RT_DECIDE_TRIES_MAX = 4,    /* conflicts of one command before it is told "try again later" */
-    RT_LOAD_ROUNDS_MAX = 16,    /* loads of one step */
+    RT_LOAD_ROUNDS_MAX = 1024,  /* loads of one step: a decision may come upon one record after the other */
     RT_TAKES_MAX = 1024,        /* attempts started in one step */
     RT_WAKES_SLICE = 4096,      /* queues whose wake time is read in one step after the start */
     RT_STORE_PAUSE_MS = 100,    /* after a failed batch, before the engine's own work goes on */

@@ -134,11 +134,22 @@ static bool add_cursor(void *ctx, const rt_doc *doc) {
     return true;
 }
 
+/* What is durable, for a look at all of it. NULL: the store does not answer; asked again after a pause. */
+static rt_view *look(rt_engine *e) {
+    rt_view *view;
+    const rt_code code = rt_store_view(e->store, &view, &e->err);
+    if (code == RT_OK) return view;
+    e->trouble = code;
+    e->trouble_why = e->err;
+    e->store_pause_until_ms = e->now_ms + RT_STORE_PAUSE_MS;
+    return NULL;
+}
+
 /* At the start, and when one could not be noted: only while none is known, or one would be carried on twice. */
 static void find_cursors(rt_engine *e) {
     if (!e->cursors_pending || e->cursors_busy > 0 || e->now_ms < e->store_pause_until_ms) return;
-    rt_view *view;
-    if (rt_store_view(e->store, &view, &e->err) != RT_OK) return;
+    rt_view *view = look(e);
+    if (view == NULL) return;
     e->cursors_pending = rt_view_docs(view, RT_DOC_CURSOR, RT_STR_EMPTY, RT_STR_EMPTY, add_cursor, e) != RT_OK;
     rt_view_close(view);
 }
@@ -169,8 +180,8 @@ static bool add_wake(void *ctx, const rt_wake *wake) {
 /* Fills the schedule after a start or a failed batch, a slice a step, so that a server with many queues answers at once. */
 static void find_wakes(rt_engine *e) {
     if (!e->wakes_pending || e->now_ms < e->store_pause_until_ms) return;
-    rt_view *view;
-    if (rt_store_view(e->store, &view, &e->err) != RT_OK) return;
+    rt_view *view = look(e);
+    if (view == NULL) return;
     wakes w = {.e = e};
     const rt_code code = rt_view_wakes(view, e->wakes_after, add_wake, &w);
     rt_view_close(view);
