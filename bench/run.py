@@ -63,7 +63,7 @@ def beanstalkd(*sync):
     data = folder()
     with Process(os.path.join(PROGRAMS, "sink")) as free:  # its port is free a moment later
         port = int(free.process.stdout.readline())
-    server = Process("beanstalkd", "-l", "127.0.0.1", "-p", str(port), "-b", data, *sync)
+    server = Process("beanstalkd", "-l", "127.0.0.1", "-p", str(port), "-b", data, *sync, stderr=subprocess.DEVNULL)
     server.folder, server.port = data, port
     time.sleep(0.3)
     return server

@@ -43,7 +43,7 @@ def junit(paths):
                 failed += 1
                 print(f"--- {case.get('classname')}.{case.get('name')}", file=sys.stderr)
                 for child in case:
-                    print((child.text or child.get("message") or "")[-6000:], file=sys.stderr)
+                    print((child.text or child.get("message") or "")[-3000:], file=sys.stderr)
             elif "skipped" in kinds:
                 skipped += 1
             else:
