@@ -285,6 +285,7 @@ static void settle_failed(rt_engine *e, rt_batch *b, const rt_err *why) {
     e->wakes_pending = true;
     e->wakes_after = 0;
     e->expiry_at_ms = e->now_ms;
+    rt_schedule_doubt(&e->schedule);
     for (rt_flight *f = b->flights, *next; f != NULL; f = next) {
         next = f->next;
         rt_take_ended(e, f, RT_LANE_UNDONE);

@@ -48,6 +48,15 @@ void rt_schedule_turn(rt_schedule *s, rt_lane *lane) {
     lane->in_turn = true;
 }
 
+void rt_schedule_doubt(rt_schedule *s) {
+    size_t at = 0;
+    rt_lane *lane;
+    while ((lane = rt_map_next(&s->lanes, &at)) != NULL) {
+        lane->known = false;
+        if (lane->backlog) rt_schedule_turn(s, lane); // it may have been held up by a pause that is none
+    }
+}
+
 static rt_lane *pop_turn(rt_turns *turns) {
     rt_lane *lane = turns->first;
     if (lane == NULL) return NULL;

@@ -58,6 +58,8 @@ void rt_schedule_deinit(rt_schedule *s);
 
 /* The lane of `queue`, made if there is none. NULL: out of memory. */
 rt_lane *rt_schedule_lane(rt_schedule *s, rt_id queue);
+/* What is known of queue records may be out of date (a batch failed, another node wrote): they are read again. */
+void rt_schedule_doubt(rt_schedule *s);
 /* The queue has a job due at `due_ms`: wakes its lane no later than that. False: out of memory. */
 bool rt_schedule_wake(rt_schedule *s, rt_id queue, int64_t due_ms);
 /* Moves lanes whose time has come into their turn. */

@@ -196,6 +196,7 @@ static void poll_others(rt_engine *e) {
     e->poll_at_ms = e->now_ms + RT_POLL_MS;
     e->ready_pending = true;
     e->wakes_pending = true;
+    rt_schedule_doubt(&e->schedule);
     if (e->expiry_at_ms > e->now_ms) e->expiry_at_ms = e->now_ms;
 }
 
