@@ -29,14 +29,19 @@ static const struct {
     {"dead", "delete", rt_cli_dead_delete, "dead delete ID | --queue Q | --reason R [--dry-run]", "delete one, or all that match"},
     {"watch", NULL, rt_cli_watch, "watch [--interval SECONDS] [--once]", "the busiest queues, live"},
 };
-enum { COMMANDS_COUNT = sizeof COMMANDS / sizeof COMMANDS[0] };
+enum { COMMANDS_COUNT = sizeof COMMANDS / sizeof COMMANDS[0], USAGE_COLUMNS = 44 };
+
+static void print_line(FILE *out, const char *usage, const char *help) {
+    if (strlen(usage) <= USAGE_COLUMNS) (void)fprintf(out, "  %-*s %s\n", USAGE_COLUMNS, usage, help);
+    else (void)fprintf(out, "  %s\n  %*s %s\n", usage, USAGE_COLUMNS, "", help);
+}
 
 static void print_help(FILE *out) {
     (void)fputs("usage: retryctl [--url URL] [--project P] [--token T] [--json] COMMAND\n\n", out);
-    for (int i = 0; i < COMMANDS_COUNT; i++) (void)fprintf(out, "  %-44s %s\n", COMMANDS[i].usage, COMMANDS[i].help);
-    (void)fputs("  policy explain [--json] POLICY               the schedule of a delivery policy (no server needed)\n"
-                "  backoff explain [--json] DESCRIPTOR|null     the intervals of a work backoff (no server needed)\n"
-                "\n--url: $RETRYD_URL, or http://127.0.0.1:8888. --project: $RETRYD_PROJECT, or \"default\". --token: $RETRYD_TOKEN.\n",
+    for (int i = 0; i < COMMANDS_COUNT; i++) print_line(out, COMMANDS[i].usage, COMMANDS[i].help);
+    print_line(out, "policy explain [--json] POLICY", "the schedule of a delivery policy (no server needed)");
+    print_line(out, "backoff explain [--json] DESCRIPTOR|null", "the intervals of a work backoff (no server needed)");
+    (void)fputs("\n--url: $RETRYD_URL, or http://127.0.0.1:8888. --project: $RETRYD_PROJECT, or \"default\". --token: $RETRYD_TOKEN.\n",
                 out);
 }
 
