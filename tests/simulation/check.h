@@ -19,6 +19,7 @@ typedef struct told_story {
     uint8_t state;       /* RT_JOB_SCHEDULED stands for any that is pending */
     uint8_t reason;
     uint32_t attempt, generation;
+    uint32_t interval_ms; /* the delay that was last waited; 0: none since it started (afresh) */
     int64_t due_ms;      /* of the last ATTEMPT; -1: none */
     bool told;           /* there was an event at all */
     bool moved;

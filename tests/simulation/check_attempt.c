@@ -142,12 +142,10 @@ static bool gives_up(const rt_delivery_policy *p, const rt_job *job, const rt_ev
     return !rt_delivery_policy_delay(p, e->attempt, &delay_ms, &phase);
 }
 
-static bool tries_again(const rt_delivery_policy *p, const told_story *story, const rt_job *job, const rt_event *e,
-                        const told *o) {
+static bool tries_again(const rt_delivery_policy *p, const told_story *story, const rt_event *e, const told *o) {
     if (e->reason == RT_REASON_ADDRESS_REFUSED || e->reason == RT_REASON_NO_MAIL_RELAY) return false;
     if (e->reason == RT_REASON_STATUS && rt_delivery_policy_judge(p, e->status) != RT_VERDICT_RETRY) return false;
-    const bool first = story->told || story->attempt == 0;
-    return delay_fits(p, first ? 0 : job->interval_ms, e, o);
+    return delay_fits(p, story->interval_ms, e, o);
 }
 
 /* The next due time: after the delay, but not beyond the maximum age. */
@@ -165,6 +163,13 @@ static void check_told(const landing *l, const rt_event *e, const told *o) {
                 (unsigned long long)e->job, e->attempt, e->status);
 }
 
+static void say_policy(trace *t, const rt_delivery_policy *p) {
+    trace_say(t, "policy: %u immediate, %u after %u s, %u %s, %u after %u s, jitter %s, age %u s, retry after %d",
+              p->retries_with_no_delay, p->minimum_delay_retries, p->minimum_delay_s, rt_delivery_policy_backoff_retries(p),
+              rt_backoff_function_name(p->backoff_function), p->maximum_delay_retries, p->maximum_delay_s,
+              rt_jitter_name(p->jitter), p->maximum_age_s, p->respect_retry_after);
+}
+
 void check_attempt(const landing *l, const rt_job *job, const told_story *story, const rt_event *e, int64_t *due_ms) {
     const shadow *s = ledger_shadow(&l->world->ledger, e->job);
     const told *o = ledger_was_told(s, e->attempt, e->status);
@@ -179,11 +184,14 @@ void check_attempt(const landing *l, const rt_job *job, const told_story *story,
     for (uint32_t i = 0; i < count; i++) {
         const rt_delivery_policy *p = &policies[i];
         if (e->type == RT_EVENT_DEAD && gives_up(p, job, e)) return;
-        if (e->type == RT_EVENT_ATTEMPT && tries_again(p, story, job, e, o)) {
+        if (e->type == RT_EVENT_ATTEMPT && tries_again(p, story, e, o)) {
             *due_ms = due_of(p, job, e);
             return;
         }
     }
+    for (uint32_t i = 0; i < count; i++) say_policy(&l->world->trace, &policies[i]);
+    trace_say(&l->world->trace, "the last delay was %u ms, Retry-After %lld ms", story->interval_ms,
+              o == NULL ? -1LL : (long long)o->retry_after_ms);
     trace_fail(&l->world->trace, "job %llx: after attempt %u (%s, status %u) %s with a delay of %u ms: no policy says so",
                (unsigned long long)e->job, e->attempt, rt_reason_name((rt_reason)e->reason), e->status,
                e->type == RT_EVENT_DEAD ? "given up" : "tried again", e->delay_ms);

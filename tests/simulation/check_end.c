@@ -69,6 +69,31 @@ bool check_has_ended(world *w) {
     return !has_cursors(w);
 }
 
+static bool say_queue(void *ctx, const rt_queue *queue) {
+    trace_say(ctx, "queue %llx: paused until %lld, gone %u", (unsigned long long)queue->id, (long long)queue->paused_until_ms,
+              queue->gone);
+    return true;
+}
+
+void check_stuck(world *w) {
+    const ledger *l = &w->ledger;
+    rt_view *view = rt_memory_disk_view(w->disk);
+    if (view == NULL || rt_view_queues(view, 0, say_queue, &w->trace) != RT_OK) trace_say(&w->trace, "no memory");
+    rt_view_close(view);
+    for (uint32_t i = 0; i < l->shadows_count; i++) {
+        const shadow *s = &l->shadows[i];
+        if (s->job.id == 0 || s->gone || s->job.state == RT_JOB_DONE || s->job.state == RT_JOB_DEAD) continue;
+        trace_say(&w->trace, "waiting: job %llx of queue %llx, %s, due in %lld ms, flags %u", (unsigned long long)s->job.id,
+                  (unsigned long long)s->job.queue, rt_job_state_name((rt_job_state)s->job.state),
+                  (long long)(s->job.due_ms - world_wall_ms(w)), s->job.flags);
+    }
+    trace_fail(&w->trace, "it does not come to an end: requests %u, attempts %u, messages free %u scheduled %u leased %u, "
+               "deliveries ready %u scheduled %u leased %u, cursors %d", w->requests_open, w->flights_live,
+               l->states[RT_JOB_FREE], l->states[RT_JOB_SCHEDULED], l->states[RT_JOB_LEASED],
+               l->deliveries_states[RT_JOB_READY], l->deliveries_states[RT_JOB_SCHEDULED],
+               l->deliveries_states[RT_JOB_LEASED], has_cursors(w));
+}
+
 static bool has_delivery(const message *m, rt_id subscription) {
     for (uint32_t i = 0; i < m->deliveries; i++) {
         if (m->delivered_to[i] == subscription) return true;

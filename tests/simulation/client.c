@@ -148,7 +148,7 @@ typedef struct paused {
 
 static bool add_paused(void *ctx, const rt_queue *queue) {
     paused *p = ctx;
-    if (queue->paused_until_ms > 0) p->ids[p->count++] = queue->id;
+    if (queue->paused_until_ms > 0 && !queue->gone) p->ids[p->count++] = queue->id;
     return p->count < 256;
 }
 

@@ -146,6 +146,8 @@ static void check_deleted(request *r, rt_id id) {
     ledger *l = &r->world->ledger;
     const shadow *s = ledger_shadow(l, id);
     if (s->job.id == 0 || s->gone || s->job.state == RT_JOB_DONE || s->moved) return;
+    // Expired, and not yet swept away: nobody sees it any more.
+    if (s->job.expires_ms > 0 && s->job.expires_ms <= r->world->wall_max_ms) return;
     const uint32_t queue = l->posts[l->messages[s->message].post].queue;
     TRACE_CHECK(trace_of(r), ledger_wiped(l, queue, true, s->made), "message %d was deleted and is still there", s->message);
 }

@@ -160,7 +160,7 @@ static bool live_on(world *w) {
     if (next == INT64_MAX) return false;
     if (next > w->now_ms) w->now_ms = next;
     w->trace.at_ms = w->now_ms;
-    TRACE_CHECK(&w->trace, w->steps < STEPS_MAX, "more than %d steps: it does not come to an end", STEPS_MAX);
+    if (w->steps >= STEPS_MAX) check_stuck(w);
     rt_heap_node *first;
     while ((first = rt_heap_first(&w->agenda)) != NULL && first->at_ms <= w->now_ms) {
         rt_heap_remove(&w->agenda, first);

@@ -110,6 +110,8 @@ void check_start(world *w, const node *n, const rt_attempt *attempt);
 void check_account(world *w);
 /* Nothing is under way or waiting any more. */
 bool check_has_ended(world *w);
+/* It does not come to an end: says what waits, and fails. */
+_Noreturn void check_stuck(world *w);
 /* Faults have stopped and time has passed: everything has ended. */
 void check_ended(world *w);
 
