@@ -21,8 +21,9 @@
  *
  *    A pull job is never READY, a push job never FREE; DONE is for good; due_ms is never negative. A job keeps its body until
  *    it is DONE.
- *    A body lives as long as one job that is not DONE names it. A body that no job of its own change names, and a job that
- *    names a body which is not there, are RT_E_INVALID. So is a job that is DONE without a last_event: it would stay for ever.
+ *    A body lives as long as one job that is not DONE names it. A body that no job of its own change names, and a job
+ *    that names a body which is not there, are RT_E_INVALID. So is a job that is DONE without a last_event: it would
+ *    stay for ever.
  * 5. Ids and event numbers are given out by the store and rise within a home whatever the clock does; a batch that fails
  *    may leave gaps.
  *
@@ -51,8 +52,8 @@ typedef enum rt_op_kind { RT_OP_JOB, RT_OP_QUEUE, RT_OP_LEASE, RT_OP_DOC, RT_OP_
 
 /* was NULL: insert (RT_E_EXISTS if the record is there). now NULL: delete. Both: replace; now->version = was->version + 1.
  * An inserted record has version 1. Events and bodies are only inserted (bodies go away by themselves, see 4).
- * A change writes a record at most once. Names and values beyond the limits of record.h: RT_E_TOO_LARGE (an event's text is
- * cut instead). Strings may be those that the batch's view lent, but for the bytes of a body. */
+ * A change writes a record at most once. Names and values beyond the limits of record.h: RT_E_TOO_LARGE (an event's text
+ * is cut instead). Strings may be those that the batch's view lent, but for the bytes of a body. */
 typedef struct rt_op {
     rt_op_kind kind;
     union {
@@ -105,9 +106,10 @@ typedef struct rt_job_range {
     bool backwards, to_take;
 } rt_job_range;
 
-/* Called per record, which is lent for the call. False: enough, stop. It may read through the same view (listings too), but
- * not apply.
- * docs: by name, those that start with `prefix`, strictly behind `after` (empty: from the first). queues: `gone` ones too. */
+/* Called per record, which is lent for the call. False: enough, stop. It may read through the same view (listings too),
+ * but not apply.
+ * docs: by name, those that start with `prefix`, strictly behind `after` (empty: from the first).
+ * queues: `gone` ones too. */
 typedef bool rt_each_job(void *ctx, const rt_job *job);
 typedef bool rt_each_doc(void *ctx, const rt_doc *doc);
 typedef bool rt_each_queue(void *ctx, const rt_queue *queue);

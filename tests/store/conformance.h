@@ -1,7 +1,7 @@
 /* conformance.h: what every store must do, as tests that know nothing of the store they run on.
  *
- * A runner is a small program: it fills a store_factory and returns store_conformance_run(&factory) from main.
- * Each test gets a store of its own from `create`; tests run one after the other in one thread. */
+ * A runner is a small program: it fills a store_factory and returns store_conformance_run(&factory) from
+ * main. Each test gets a store of its own from `create`; tests run one after the other in one thread. */
 #ifndef RT_TESTS_STORE_CONFORMANCE_H
 #define RT_TESTS_STORE_CONFORMANCE_H
 #include "port/store.h"
@@ -20,12 +20,13 @@ typedef struct store_factory {
     /* Closes `s` (NULL: a restart failed) and removes its data. */
     void (*destroy)(void *ctx, rt_store *s);
 
-    /* Makes the next commit of a batch with changes end as RT_BATCH_FAILED. NULL: cannot, those tests are skipped. */
+    /* Makes the next commit of a batch with changes end as RT_BATCH_FAILED. NULL: cannot, those tests are
+     * skipped. */
     void (*fail_next_commit)(void *ctx, rt_store *s);
 } store_factory;
 
-/* Returns the number of failed tests. Borrows `factory`. Commits are awaited by polling (with store->fd if it has one),
- * at most 10 s each. */
+/* Returns the number of failed tests. Borrows `factory`. Commits are awaited by polling (with store->fd if it
+ * has one), at most 10 s each. */
 int store_conformance_run(const store_factory *factory);
 
 #endif

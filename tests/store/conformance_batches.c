@@ -176,7 +176,7 @@ static void store__many_views_may_be_open(void **state) {
     }
 }
 
-/* ---- another thread ----------------------------------------------------------------------------------------------- */
+/* ---- another thread ------------------------------------------------------------------------------------ */
 
 enum { READ_ROUNDS = 300, PAIR = 2 };
 
@@ -239,4 +239,6 @@ static const struct CMUnitTest TESTS[] = {
     STORE_TEST(store__another_thread_reads_whole_batches),
 };
 
-store_tests store_tests_batches(void) { return (store_tests){.tests = TESTS, .count = sizeof TESTS / sizeof TESTS[0]}; }
+store_tests store_tests_batches(void) {
+    return (store_tests){.tests = TESTS, .count = sizeof TESTS / sizeof TESTS[0]};
+}

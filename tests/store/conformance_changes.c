@@ -195,7 +195,7 @@ static void store__what_the_batch_lent_can_be_written_back(void **state) {
         rt_queue was_queue;
         assert_int_equal(rt_view_doc(kit_batch(k), doc.kind, doc.name, &was_doc), RT_OK);
         assert_int_equal(rt_view_queue(kit_batch(k), queue.id, &was_queue), RT_OK);
-        const rt_doc filler = kit_doc(RT_DOC_SETTING, (rt_str){.ptr = "abcdefghijklmnopqrstuvwxyz" + version, .len = 3},
+        const rt_doc filler = kit_doc(RT_DOC_SETTING, (rt_str){.ptr = &"abcdefghijklmnopqrstuvwxyz"[version], .len = 3},
                                       RT_STR("moves the others"));
         rt_doc now_doc = was_doc;
         now_doc.version++;
@@ -257,4 +257,6 @@ static const struct CMUnitTest TESTS[] = {
     STORE_TEST(store__a_change_may_have_as_many_ops_as_allowed),
 };
 
-store_tests store_tests_changes(void) { return (store_tests){.tests = TESTS, .count = sizeof TESTS / sizeof TESTS[0]}; }
+store_tests store_tests_changes(void) {
+    return (store_tests){.tests = TESTS, .count = sizeof TESTS / sizeof TESTS[0]};
+}

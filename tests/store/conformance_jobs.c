@@ -331,4 +331,6 @@ static const struct CMUnitTest TESTS[] = {
     STORE_TEST(store__wakes_gives_the_first_due_time_of_each_queue),
 };
 
-store_tests store_tests_jobs(void) { return (store_tests){.tests = TESTS, .count = sizeof TESTS / sizeof TESTS[0]}; }
+store_tests store_tests_jobs(void) {
+    return (store_tests){.tests = TESTS, .count = sizeof TESTS / sizeof TESTS[0]};
+}

@@ -9,7 +9,8 @@ typedef struct store_tests {
 } store_tests;
 
 /* A row of such a table. */
-#define STORE_TEST(function) {.name = #function, .test_func = function, .setup_func = kit_setup, .teardown_func = kit_teardown}
+#define STORE_TEST(function) \
+    {.name = #function, .test_func = function, .setup_func = kit_setup, .teardown_func = kit_teardown}
 
 store_tests store_tests_jobs(void);    /* indexes and listings of jobs */
 store_tests store_tests_records(void); /* documents, queues, leases, events, bodies, expiry */

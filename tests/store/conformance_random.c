@@ -47,4 +47,6 @@ static void store__random_changes_agree_with_a_naive_model(void **state) {
 
 static const struct CMUnitTest TESTS[] = {STORE_TEST(store__random_changes_agree_with_a_naive_model)};
 
-store_tests store_tests_random(void) { return (store_tests){.tests = TESTS, .count = sizeof TESTS / sizeof TESTS[0]}; }
+store_tests store_tests_random(void) {
+    return (store_tests){.tests = TESTS, .count = sizeof TESTS / sizeof TESTS[0]};
+}

@@ -7,7 +7,7 @@
 enum { Q = 7, FOR_EVER = INT32_MAX };
 #define BYTES(literal) ((rt_str){.ptr = (literal), .len = sizeof(literal) - 1})
 
-/* ---- documents ---------------------------------------------------------------------------------------------------- */
+/* ---- documents ----------------------------------------------------------------------------------------- */
 
 static rt_doc put_doc(kit *k, rt_str name, rt_str value) {
     const rt_doc doc = kit_doc(RT_DOC_SETTING, name, value);
@@ -112,7 +112,7 @@ static void store__a_document_may_be_as_large_as_allowed(void **state) {
     free(value);
 }
 
-/* ---- queues ------------------------------------------------------------------------------------------------------- */
+/* ---- queues -------------------------------------------------------------------------------------------- */
 
 static void assert_queue(rt_view *v, const rt_queue *want) {
     rt_queue got;
@@ -165,7 +165,7 @@ static void store__queues_are_kept_and_listed_by_id(void **state) {
     assert_int_equal(rt_view_queue(kit_batch(k), b.id, &got), RT_E_ABSENT);
 }
 
-/* ---- leases ------------------------------------------------------------------------------------------------------- */
+/* ---- leases -------------------------------------------------------------------------------------------- */
 
 static void store__a_lease_keeps_its_jobs_and_moves_its_end(void **state) {
     kit *k = *state;
@@ -204,7 +204,7 @@ static void store__a_lease_without_jobs_or_end_does_not_expire(void **state) {
     assert_int_equal(expired.count, 0);
 }
 
-/* ---- events ------------------------------------------------------------------------------------------------------- */
+/* ---- events -------------------------------------------------------------------------------------------- */
 
 static bool keep_seq(void *ctx, const rt_event *event) {
     kit_ids *out = ctx;
@@ -258,7 +258,7 @@ static void store__events_are_chained_and_listed(void **state) {
     rt_view_close(v);
 }
 
-/* ---- bodies ------------------------------------------------------------------------------------------------------- */
+/* ---- bodies -------------------------------------------------------------------------------------------- */
 
 static rt_job with_body(kit *k, rt_job_state state, rt_id body) {
     rt_job job = kit_job(k, Q, state, 0);
@@ -336,7 +336,7 @@ static void store__bodies_of_all_sizes_come_back_as_they_were(void **state) {
     free(bytes);
 }
 
-/* ---- expiry ------------------------------------------------------------------------------------------------------- */
+/* ---- expiry -------------------------------------------------------------------------------------------- */
 
 static void store__expiry_has_jobs_leases_and_documents_by_time(void **state) {
     kit *k = *state;
@@ -405,4 +405,6 @@ static const struct CMUnitTest TESTS[] = {
     STORE_TEST(store__a_job_expires_until_it_is_dead_or_done),
 };
 
-store_tests store_tests_records(void) { return (store_tests){.tests = TESTS, .count = sizeof TESTS / sizeof TESTS[0]}; }
+store_tests store_tests_records(void) {
+    return (store_tests){.tests = TESTS, .count = sizeof TESTS / sizeof TESTS[0]};
+}

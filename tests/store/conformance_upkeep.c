@@ -3,7 +3,7 @@
 
 enum { Q = 7, NOW = 1000000 };
 
-/* ---- counters ----------------------------------------------------------------------------------------------------- */
+/* ---- counters ------------------------------------------------------------------------------------------ */
 
 static void assert_counts(rt_view *v, rt_id queue, rt_counts want) {
     const rt_counts got = kit_counts(v, queue);
@@ -98,7 +98,7 @@ static void store__counters_stay_exact_over_many_commits(void **state) {
     rt_view_close(v);
 }
 
-/* ---- history ------------------------------------------------------------------------------------------------------ */
+/* ---- history ------------------------------------------------------------------------------------------- */
 
 typedef struct seqs {
     uint64_t first, count;
@@ -214,4 +214,6 @@ static const struct CMUnitTest TESTS[] = {
     STORE_TEST(store__tidy_does_no_more_than_it_was_told),
 };
 
-store_tests store_tests_upkeep(void) { return (store_tests){.tests = TESTS, .count = sizeof TESTS / sizeof TESTS[0]}; }
+store_tests store_tests_upkeep(void) {
+    return (store_tests){.tests = TESTS, .count = sizeof TESTS / sizeof TESTS[0]};
+}

@@ -47,7 +47,7 @@ static bool is_stable(int fd) {
     return flags >= 0 && (flags & O_DSYNC) != 0;
 }
 
-/* ---- recording ---------------------------------------------------------------------------------------------------- */
+/* ---- recording ----------------------------------------------------------------------------------------- */
 
 bool disk_record_start(disk_record *record) {
     *record = (disk_record){.writes = calloc(DISK_WRITES_MAX, sizeof(disk_write))};
@@ -76,7 +76,7 @@ static void note(disk_write write, const void *bytes) {
     r->writes[r->count++] = write;
 }
 
-/* ---- what liblmdb calls ------------------------------------------------------------------------------------------- */
+/* ---- what liblmdb calls -------------------------------------------------------------------------------- */
 
 ssize_t pwrite(int fd, const void *bytes, size_t len, off_t offset) {
     const bool stable = is_stable(fd);

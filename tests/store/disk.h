@@ -1,14 +1,15 @@
 /* disk.h: stands between LMDB and the kernel: makes writes fail, or records them for crash images.
  *
- * The program that links disk.c defines pwrite, writev and fdatasync itself, and the dynamic linker gives them to liblmdb
- * too. Descriptors opened with O_DSYNC (LMDB's for the page that makes a commit count) sync what they write. */
+ * The program that links disk.c defines pwrite, writev and fdatasync itself, and the dynamic linker gives
+ * them to liblmdb too. Descriptors opened with O_DSYNC (LMDB's for the page that makes a commit count) sync
+ * what they write. */
 #ifndef RT_TESTS_STORE_DISK_H
 #define RT_TESTS_STORE_DISK_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* ---- faults ------------------------------------------------------------------------------------------------------- */
+/* ---- faults -------------------------------------------------------------------------------------------- */
 
 typedef enum disk_fault {
     DISK_FAULT_NONE,
@@ -19,12 +20,13 @@ typedef enum disk_fault {
     DISK_FAULT_DEATH  /* the same, and from then on everything else fails too */
 } disk_fault;
 
-/* Calls of this kind fail with `sys_errno`, after `passes` of them went through; `times` of them (0: until healed). */
+/* Calls of this kind fail with `sys_errno`, after `passes` of them went through; `times` of them (0: until
+ * healed). */
 void disk_fail(disk_fault fault, int sys_errno, unsigned passes, unsigned times);
 void disk_heal(void);
 unsigned disk_failed_count(void); /* since the last disk_fail */
 
-/* ---- recording ---------------------------------------------------------------------------------------------------- */
+/* ---- recording ----------------------------------------------------------------------------------------- */
 
 typedef struct disk_write {
     bool is_sync;   /* fdatasync: what was written before is stable */

@@ -44,7 +44,7 @@ void kit_crash(kit *k) {
     else need(k->factory->crash(k->factory->ctx, &k->store, &k->err), &k->err, "crash");
 }
 
-/* ---- changes ------------------------------------------------------------------------------------------------------ */
+/* ---- changes ------------------------------------------------------------------------------------------- */
 
 static rt_code try_change(kit *k, const rt_guard *guard, const rt_op *ops, size_t ops_count) {
     const rt_change change = {
@@ -78,7 +78,7 @@ void kit_commit(kit *k) {
     if (kit_end(k) != RT_BATCH_DURABLE) fail_msg("the batch failed: %s", k->err.msg);
 }
 
-/* ---- records ------------------------------------------------------------------------------------------------------ */
+/* ---- records ------------------------------------------------------------------------------------------- */
 
 rt_job kit_job(kit *k, rt_id queue, rt_job_state state, uint8_t flags) {
     return (rt_job){
@@ -127,7 +127,7 @@ rt_event kit_event(kit *k, const rt_job *job, int64_t at_ms) {
     };
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------------------------------------- */
 
 rt_view *kit_batch(kit *k) {
     rt_view *v = rt_store_batch(k->store, &k->err);

@@ -1,4 +1,5 @@
-/* kit.h: short words for the store's tests. Functions that return nothing fail the test when they meet an error. */
+/* kit.h: short words for the store's tests. Functions that return nothing fail the test when they meet an
+ * error. */
 #ifndef RT_TESTS_STORE_KIT_H
 #define RT_TESTS_STORE_KIT_H
 #include <setjmp.h>
@@ -19,15 +20,15 @@ typedef struct kit {
     rt_err err; /* of the last refusal */
 } kit;
 
-/* For cmocka: the initial state is the store_factory, the test gets a kit with a store of its own. The history bounds are
- * so wide that nothing is ever trimmed; kit_recreate sets others. */
+/* For cmocka: the initial state is the store_factory, the test gets a kit with a store of its own. The
+ * history bounds are so wide that nothing is ever trimmed; kit_recreate sets others. */
 int kit_setup(void **state);
 int kit_teardown(void **state);
 void kit_recreate(kit *k, rt_retention retention);
 void kit_reopen(kit *k);
 void kit_crash(kit *k);
 
-/* ---- changes ------------------------------------------------------------------------------------------------------ */
+/* ---- changes ------------------------------------------------------------------------------------------- */
 
 #define OP_JOB(was_, now_) ((rt_op){.kind = RT_OP_JOB, .job = {.was = (was_), .now = (now_)}})
 #define OP_QUEUE(was_, now_) ((rt_op){.kind = RT_OP_QUEUE, .queue = {.was = (was_), .now = (now_)}})
@@ -43,9 +44,10 @@ void kit_apply(kit *k, const rt_op *ops, size_t ops_count);
 rt_batch_end kit_end(kit *k); /* commits and waits */
 void kit_commit(kit *k);      /* … and it must be durable */
 
-/* ---- records ------------------------------------------------------------------------------------------------------ */
+/* ---- records ------------------------------------------------------------------------------------------- */
 
-/* Version 1, a new id, placed_ms 1000, due_ms 2000, no body; DONE jobs get a last_event. Not in the store yet. */
+/* Version 1, a new id, placed_ms 1000, due_ms 2000, no body; DONE jobs get a last_event. Not in the store
+ * yet. */
 rt_job kit_job(kit *k, rt_id queue, rt_job_state state, uint8_t flags);
 rt_job kit_insert(kit *k, rt_id queue, rt_job_state state, uint8_t flags); /* … and applied */
 rt_job kit_after(rt_job job);                    /* the same with its version raised, to be altered */
@@ -54,7 +56,7 @@ void kit_delete(kit *k, const rt_job *job);
 rt_doc kit_doc(rt_doc_kind kind, rt_str name, rt_str value);
 rt_event kit_event(kit *k, const rt_job *job, int64_t at_ms);
 
-/* ---- reading ------------------------------------------------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------------------------------------- */
 
 rt_view *kit_batch(kit *k);
 rt_view *kit_view(kit *k); /* to be closed */
@@ -77,7 +79,8 @@ void kit_assert_str(rt_str got, rt_str want);
 void kit_assert_body(rt_view *v, rt_id id, rt_str want);
 bool kit_has_body(rt_view *v, rt_id id);
 
-/* What expires until `until_ms`, by time: ids of jobs and leases, for documents the first byte of the name. */
+/* What expires until `until_ms`, by time: ids of jobs and leases, for documents the first byte of the
+ * name. */
 void kit_expiries(rt_view *v, int64_t until_ms, kit_ids *out);
 
 #endif

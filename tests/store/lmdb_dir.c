@@ -11,6 +11,8 @@ bool lmdb_dir_make(lmdb_dir *dir) {
     (void)snprintf(dir->path, sizeof dir->path, "/tmp/retryd-store-XXXXXX");
     if (mkdtemp(dir->path) == NULL) return false;
     dir->config.dir = dir->path;
+    // The default would not fit beside ThreadSanitizer's shadow memory.
+    if (dir->config.map_bytes == 0) dir->config.map_bytes = 1 << 30;
     dir->config.retention = (rt_retention){.age_ms = INT64_MAX, .events = UINT64_MAX};
     return true;
 }

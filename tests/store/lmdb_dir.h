@@ -9,7 +9,8 @@ typedef struct lmdb_dir {
     rt_store_lmdb_config config; /* its dir is `path` */
 } lmdb_dir;
 
-/* False: no directory can be made. The config: no reserve on the disk, history without bounds. */
+/* False: no directory can be made. The config: no reserve on the disk, history without bounds, 1 GiB of map
+ * unless it says otherwise. */
 bool lmdb_dir_make(lmdb_dir *dir);
 void lmdb_dir_remove(const lmdb_dir *dir); /* the store is closed */
 

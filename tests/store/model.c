@@ -5,7 +5,7 @@
 
 enum { HASHES = 3, FOR_EVER = INT32_MAX };
 
-/* ---- changing ----------------------------------------------------------------------------------------------------- */
+/* ---- changing ------------------------------------------------------------------------------------------ */
 
 static bool uses_body(const rt_job *job) { return job->id != 0 && job->state != RT_JOB_DONE && job->body != 0; }
 
@@ -103,7 +103,7 @@ void model_step(model *m, rt_rng *rng, rt_store *s, model_change *out) {
     if (rt_rng_below(rng, 3) == 0) step_doc(m, rng, out);
 }
 
-/* ---- comparing ---------------------------------------------------------------------------------------------------- */
+/* ---- comparing ----------------------------------------------------------------------------------------- */
 
 typedef struct row {
     int64_t first; /* what the listing is ordered by */

@@ -18,8 +18,8 @@ typedef struct model {
     model_doc docs[MODEL_DOCS_MAX]; /* the name follows from the place */
 } model;
 
-/* Makes a random change to the model and returns what it is as ops (at most MODEL_OPS_MAX), whose records live in
- * *scratch. Bodies are shared at random. */
+/* Makes a random change to the model and returns what it is as ops (at most MODEL_OPS_MAX), whose records
+ * live in *scratch. Bodies are shared at random. */
 enum { MODEL_OPS_MAX = 12 };
 typedef struct model_change {
     rt_op ops[MODEL_OPS_MAX];

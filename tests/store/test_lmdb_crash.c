@@ -1,7 +1,8 @@
 /* test_lmdb_crash.c: what is on the disk after a process or the power dies.
  *
- * kill -9 leaves the page cache, so it shows only that an answer follows its commit. For power cuts all writes between two
- * syncs are recorded, and images are built with any subset of those that no sync had covered, torn ones too. */
+ * kill -9 leaves the page cache, so it shows only that an answer follows its commit. For power cuts all
+ * writes between two syncs are recorded, and images are built with any subset of those that no sync had
+ * covered, torn ones too. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -37,7 +38,7 @@ static uint64_t read_mark(rt_view *v) {
     return (uint64_t)number;
 }
 
-/* ---- kill -9 ------------------------------------------------------------------------------------------------------ */
+/* ---- kill -9 ------------------------------------------------------------------------------------------- */
 
 enum { KILLS = 12, JOBS_A_BATCH = 5, QUEUE = 3 };
 
@@ -125,7 +126,7 @@ static void lmdb__what_was_answered_survives_kill_9(void **state) {
     lmdb_dir_remove(&dir);
 }
 
-/* ---- power cuts --------------------------------------------------------------------------------------------------- */
+/* ---- power cuts ---------------------------------------------------------------------------------------- */
 
 enum { BATCHES = 60, CUTS = 250, SECTOR = 512, FILE_MAX = 16 << 20 };
 

@@ -63,7 +63,7 @@ static size_t fill(kit *k, rt_job *jobs, size_t max) {
     return n;
 }
 
-/* ---- a full map --------------------------------------------------------------------------------------------------- */
+/* ---- a full map ---------------------------------------------------------------------------------------- */
 
 enum { JOBS_MAX = SMALL_MAP / BODY };
 
@@ -132,7 +132,7 @@ static void lmdb__a_larger_map_makes_room(void **state) {
     kit_commit(k);
 }
 
-/* ---- a full or failing disk --------------------------------------------------------------------------------------- */
+/* ---- a full or failing disk ---------------------------------------------------------------------------- */
 
 static void lmdb__low_disk_takes_only_what_frees(void **state) {
     kit *k = *state;
@@ -151,8 +151,8 @@ static void lmdb__low_disk_takes_only_what_frees(void **state) {
     assert_int_equal(add(k, false, &job), RT_OK);
 }
 
-/* Whichever write or sync of a commit fails: the batch is not there, the store is as before, and the same batch goes
- * through once the disk is well. */
+/* Whichever write or sync of a commit fails: the batch is not there, the store is as before, and the same
+ * batch goes through once the disk is well. */
 static void assert_survives(kit *k, disk_fault fault, int sys_errno) {
     rt_job kept;
     assert_int_equal(add(k, false, &kept), RT_OK);
@@ -274,7 +274,7 @@ static void lmdb__a_file_size_limit_is_met_and_lifted(void **state) {
     assert_int_equal(kit_counts(kit_batch(k), Q).ready, durable + 2);
 }
 
-/* ---- the directory ------------------------------------------------------------------------------------------------ */
+/* ---- the directory ------------------------------------------------------------------------------------- */
 
 static void lmdb__a_directory_has_one_owner(void **state) {
     kit *k = *state;
@@ -372,8 +372,10 @@ static void lmdb__views_are_bounded(void **state) {
     for (int i = 0; i < RT_LMDB_VIEWS_MAX; i++) rt_view_close(views[i]);
 }
 
-#define SMALL(function) {.name = #function, .test_func = function, .setup_func = setup_small, .teardown_func = kit_teardown}
-#define PLAIN(function) {.name = #function, .test_func = function, .setup_func = setup, .teardown_func = kit_teardown}
+#define SMALL(function) \
+    {.name = #function, .test_func = function, .setup_func = setup_small, .teardown_func = kit_teardown}
+#define PLAIN(function) \
+    {.name = #function, .test_func = function, .setup_func = setup, .teardown_func = kit_teardown}
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -5,13 +5,14 @@
 
 #include "store/lmdb/inside.h"
 
-/* What an op will write, made before the first write: its strings may be lent by the batch itself, whose pages move. */
+/* What an op will write, made before the first write: its strings may be lent by the batch itself, whose
+ * pages move. */
 typedef struct planned {
     MDB_val key;   /* DOC */
     MDB_val value; /* QUEUE, LEASE, DOC, EVENT */
 } planned;
 
-/* ---- trees -------------------------------------------------------------------------------------------------------- */
+/* ---- trees --------------------------------------------------------------------------------------------- */
 
 int rt_lmdb_insert(rt_lmdb *s, rt_tree tree, uint64_t number, MDB_val *value, unsigned flags) {
     MDB_cursor *cursor;
@@ -61,7 +62,7 @@ int rt_lmdb_remove_key(rt_lmdb *s, rt_tree tree, const unsigned char *key, size_
     return remove_at(s, tree, val_of(key, key_len));
 }
 
-/* ---- body users --------------------------------------------------------------------------------------------------- */
+/* ---- body users ---------------------------------------------------------------------------------------- */
 
 static rt_body_use *use_of(rt_lmdb *s, rt_id body) {
     RT_ASSERT(body != 0);
@@ -141,7 +142,7 @@ static int settle_use(rt_lmdb *s, const rt_body_use *use) {
     return rc;
 }
 
-/* ---- conditions --------------------------------------------------------------------------------------------------- */
+/* ---- conditions ---------------------------------------------------------------------------------------- */
 
 static rt_code conflict(rt_err *err, const char *what, uint64_t number) {
     return rt_fail(err, RT_E_CONFLICT, 0, "%s %" PRIu64 " is not as it was read", what, number);
@@ -162,10 +163,10 @@ static rt_code check_free(rt_lmdb *s, rt_tree tree, uint64_t number, const char 
 }
 
 /* Each write raises the version by one; an insert makes it 1. */
-#define ASSERT_NEXT(was, now)                                                                                          \
-    do {                                                                                                               \
-        RT_ASSERT((was) != NULL || (now) != NULL);                                                                     \
-        RT_ASSERT((now) == NULL || (now)->version == ((was) != NULL ? (was)->version : 0) + 1);                        \
+#define ASSERT_NEXT(was, now) \
+    do { \
+        RT_ASSERT((was) != NULL || (now) != NULL); \
+        RT_ASSERT((now) == NULL || (now)->version == ((was) != NULL ? (was)->version : 0) + 1); \
     } while (0)
 
 /* What a job may become; an engine that breaks this has a bug. */
@@ -252,7 +253,9 @@ static rt_code check_lease(rt_lmdb *s, const rt_lease *was, const rt_lease *now,
 static rt_code check_doc_version(rt_lmdb *s, rt_doc_kind kind, rt_str name, uint64_t version, rt_err *err) {
     rt_doc stored = {0};
     const rt_code code = rt_view_doc(&s->batch.base, kind, name, &stored);
-    if (code != RT_OK && code != RT_E_ABSENT) return rt_fail(err, code, 0, "document: %s", rt_code_name(code));
+    if (code != RT_OK && code != RT_E_ABSENT) {
+        return rt_fail(err, code, 0, "document: %s", rt_code_name(code));
+    }
     if (stored.version == version) return RT_OK;
     return rt_fail(err, RT_E_CONFLICT, 0, "a document of kind %d is not as it was read", (int)kind);
 }
@@ -263,7 +266,7 @@ static rt_code check_doc(rt_lmdb *s, const rt_doc *was, const rt_doc *now, plann
     const rt_doc *doc = now != NULL ? now : was;
     RT_ASSERT(doc->kind != RT_DOC_NONE);
     if (doc->name.len == 0 || doc->name.len > RT_DOC_NAME_MAX || doc->value.len > RT_DOC_VALUE_MAX) {
-        return rt_fail(err, RT_E_TOO_LARGE, 0, "a document has a name of 1 to %d bytes and a value of at most %d",
+        return rt_fail(err, RT_E_TOO_LARGE, 0, "a document's name has 1 to %d bytes, its value at most %d",
                        RT_DOC_NAME_MAX, RT_DOC_VALUE_MAX);
     }
     rt_code code = check_doc_version(s, doc->kind, doc->name, was != NULL ? was->version : 0, err);
@@ -324,7 +327,7 @@ static rt_code check(rt_lmdb *s, const rt_change *change, planned *plans, rt_err
     return code;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------ */
+/* ---- writing ------------------------------------------------------------------------------------------- */
 
 static int move_expiry(rt_lmdb *s, const rt_long_key *old, const rt_long_key *new) {
     int rc = 0;
@@ -337,6 +340,11 @@ static int write_numbered(rt_lmdb *s, rt_tree tree, uint64_t number, bool is_new
     if (goes) return rt_lmdb_remove(s, tree, number);
     if (is_new) return rt_lmdb_insert(s, tree, number, &plan->value, 0);
     return put_at(s, tree, val_of(&number, sizeof number), plan->value);
+}
+
+static int write_queue(rt_lmdb *s, const rt_queue *was, const rt_queue *now, planned *plan) {
+    const rt_id id = was != NULL ? was->id : now->id;
+    return write_numbered(s, RT_TREE_QUEUES, id, was == NULL, now == NULL, plan);
 }
 
 static int write_lease(rt_lmdb *s, const rt_lease *was, const rt_lease *now, planned *plan) {
@@ -366,11 +374,9 @@ static int write_doc(rt_lmdb *s, const rt_doc *was, const rt_doc *now, const pla
 }
 
 static int write_op(rt_lmdb *s, const rt_op *op, planned *plan) {
-    const rt_queue *queue = op->kind != RT_OP_QUEUE ? NULL : op->queue.was != NULL ? op->queue.was : op->queue.now;
     switch (op->kind) {
     case RT_OP_JOB: return rt_lmdb_write_job(s, op->job.was, op->job.now);
-    case RT_OP_QUEUE:
-        return write_numbered(s, RT_TREE_QUEUES, queue->id, op->queue.was == NULL, op->queue.now == NULL, plan);
+    case RT_OP_QUEUE: return write_queue(s, op->queue.was, op->queue.now, plan);
     case RT_OP_LEASE: return write_lease(s, op->lease.was, op->lease.now, plan);
     case RT_OP_DOC: return write_doc(s, op->doc.was, op->doc.now, plan);
     case RT_OP_BODY: return 0; // written when its users are known

@@ -37,7 +37,7 @@ static bool is_zero(const rt_counts *counts) {
     return memcmp(counts, &ZERO, sizeof ZERO) == 0;
 }
 
-/* ---- in memory ---------------------------------------------------------------------------------------------------- */
+/* ---- in memory ----------------------------------------------------------------------------------------- */
 
 /* rt_map knows no key 0; no queue has the largest number. */
 static uint64_t map_key(rt_id queue) { return queue != 0 ? queue : UINT64_MAX; }
@@ -122,7 +122,7 @@ void rt_counters_deinit(rt_counters *c) {
     *c = (rt_counters){0};
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------------------ */
+/* ---- writing ------------------------------------------------------------------------------------------- */
 
 static int write_delta(rt_counters *c, const rt_lmdb_env *env, MDB_txn *txn) {
     uint64_t number = c->next_commit++;
@@ -206,7 +206,7 @@ int rt_counters_write(rt_counters *c, const rt_lmdb_env *env, MDB_txn *txn) {
     return rc;
 }
 
-/* ---- reading ------------------------------------------------------------------------------------------------------ */
+/* ---- reading ------------------------------------------------------------------------------------------- */
 
 static int read_folded(const rt_lmdb_env *env, MDB_txn *txn, rt_id queue, rt_counts *out) {
     MDB_val key = {.mv_size = sizeof queue, .mv_data = &queue};

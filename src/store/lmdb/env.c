@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { READERS_MAX = RT_LMDB_VIEWS_MAX + 6 /* for backup tools */, LOOK_AT_DISK_EVERY_MS = 1000 };
+enum { READERS_MAX = RT_LMDB_VIEWS_MAX + 6 /* for backup tools */, LOOK_EVERY_MS = 1000 };
 
 static const char META_KEY[] = "retryd";
 static const char *const TREE_NAMES[RT_TREE_COUNT] = {
@@ -23,7 +23,7 @@ static const char *const TREE_NAMES[RT_TREE_COUNT] = {
     [RT_TREE_DEAD] = "dead",     [RT_TREE_EXPIRY] = "expiry", [RT_TREE_DOCS] = "docs",
 };
 
-/* ---- errors ------------------------------------------------------------------------------------------------------- */
+/* ---- errors -------------------------------------------------------------------------------------------- */
 
 rt_code rt_lmdb_code(int rc) {
     switch (rc) {
@@ -55,7 +55,7 @@ rt_code rt_lmdb_fail(rt_err *err, int rc, const char *what) {
     return rt_fail(err, code, sys_errno, "%s: %s%s", what, mdb_strerror(rc), hint);
 }
 
-/* ---- the directory ------------------------------------------------------------------------------------------------ */
+/* ---- the directory ------------------------------------------------------------------------------------- */
 
 /* An entry made in a directory is durable only once the directory is. */
 static rt_code sync_parent(const rt_lmdb_env *env, rt_err *err) {
@@ -79,7 +79,8 @@ static rt_code lock_dir(rt_lmdb_env *env, rt_err *err) {
     env->lock_fd = openat(env->dir_fd, "owner.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (env->lock_fd < 0) return rt_fail(err, RT_E_IO, errno, "%s/owner.lock: %s", env->dir, strerror(errno));
     if (flock(env->lock_fd, LOCK_EX | LOCK_NB) == 0) {
-        // The number is for people who meet the lock; the lock itself is the kernel's, so failing here does no harm.
+        // The number is for people who meet the lock; the lock itself is the kernel's, so failing here does
+        // no harm.
         if (ftruncate(env->lock_fd, 0) == 0) (void)dprintf(env->lock_fd, "%ld\n", (long)getpid());
         return RT_OK;
     }
@@ -92,7 +93,7 @@ static rt_code lock_dir(rt_lmdb_env *env, rt_err *err) {
                    owner[0] != '\0' ? owner : "unknown");
 }
 
-/* ---- LMDB --------------------------------------------------------------------------------------------------------- */
+/* ---- LMDB ---------------------------------------------------------------------------------------------- */
 
 int rt_lmdb_write_meta(const rt_lmdb_env *env, MDB_txn *txn, const rt_stored_meta *meta) {
     // LMDB takes non-const pointers and only reads them.
@@ -164,7 +165,8 @@ static rt_code open_trees(rt_lmdb_env *env, MDB_txn *txn, rt_stored_meta *meta, 
 static rt_code open_mdb(rt_lmdb_env *env, rt_stored_meta *meta, rt_err *err) {
     int rc = mdb_env_create(&env->mdb);
     if (rc != 0) return rt_lmdb_fail(err, rc, env->dir);
-    // Jobs are looked up in no order that the kernel could guess, so its read-ahead would only push out what is in use.
+    // Jobs are looked up in no order that the kernel could guess, so its read-ahead would only push out what
+    // is in use.
     const unsigned flags = MDB_NOTLS | MDB_NORDAHEAD | (env->no_sync ? MDB_NOSYNC : 0U);
     rc = mdb_env_set_mapsize(env->mdb, env->map_bytes);
     if (rc == 0) rc = mdb_env_set_maxdbs(env->mdb, RT_TREE_COUNT);
@@ -190,7 +192,8 @@ static void close_mdb(rt_lmdb_env *env) {
     env->mdb = NULL;
 }
 
-rt_code rt_lmdb_env_open(rt_lmdb_env *env, const rt_store_lmdb_config *cfg, rt_stored_meta *meta, rt_err *err) {
+rt_code rt_lmdb_env_open(rt_lmdb_env *env, const rt_store_lmdb_config *cfg, rt_stored_meta *meta,
+                         rt_err *err) {
     const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     *env = (rt_lmdb_env){
         .map_bytes = cfg->map_bytes != 0 ? cfg->map_bytes : RT_LMDB_MAP_BYTES_DEFAULT,
@@ -231,14 +234,19 @@ void rt_lmdb_env_close(rt_lmdb_env *env) {
     *env = (rt_lmdb_env){.dir_fd = -1, .lock_fd = -1};
 }
 
-/* ---- room --------------------------------------------------------------------------------------------------------- */
+/* ---- room ---------------------------------------------------------------------------------------------- */
 
-static void look_at_disk(rt_lmdb_env *env) {
+/* What costs a system call is looked at once a second. */
+static void look(rt_lmdb_env *env) {
     struct timespec now;
     if (clock_gettime(CLOCK_MONOTONIC_COARSE, &now) != 0) return;
     const uint64_t now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-    if (env->looked_at_disk_ms != 0 && now_ms - env->looked_at_disk_ms < LOOK_AT_DISK_EVERY_MS) return;
-    env->looked_at_disk_ms = now_ms;
+    if (env->looked_ms != 0 && now_ms - env->looked_ms < LOOK_EVERY_MS) return;
+    env->looked_ms = now_ms;
+    // A backup tool that was killed leaves a reader behind, for which pages would be kept until the next start.
+    int dead_readers;
+    (void)mdb_reader_check(env->mdb, &dead_readers);
+    if (env->disk_reserve_bytes == 0) return;
     struct statvfs disk;
     if (fstatvfs(env->dir_fd, &disk) != 0) return;
     const uint64_t block_bytes = disk.f_frsize;
@@ -258,14 +266,16 @@ static uint64_t used_pages(const rt_lmdb_env *env, MDB_txn *txn) {
 }
 
 rt_code rt_lmdb_env_room(rt_lmdb_env *env, MDB_txn *txn, rt_err *err) {
-    if (env->disk_reserve_bytes > 0) look_at_disk(env);
+    look(env);
     if (env->disk_low) {
         return rt_fail(err, RT_E_FULL, ENOSPC, "the disk of %s is nearly full: make room on it", env->dir);
     }
     const uint64_t pages_max = env->map_bytes / env->page_bytes * RT_LMDB_MAP_PERMILLE_MAX / 1000;
-    // Pages are never given back to the file, so its end bounds what is used; the sum is needed only near the limit.
+    // Pages are never given back to the file, so its end bounds what is used; the sum is needed only near the
+    // limit.
     MDB_envinfo info;
     if (mdb_env_info(env->mdb, &info) == 0 && info.me_last_pgno < pages_max / 2) return RT_OK;
     if (used_pages(env, txn) < pages_max) return RT_OK;
-    return rt_fail(err, RT_E_FULL, 0, "the store in %s is nearly full: raise its map size or remove jobs", env->dir);
+    return rt_fail(err, RT_E_FULL, 0, "the store in %s is nearly full: raise its map size or remove jobs",
+                   env->dir);
 }

@@ -36,17 +36,18 @@ typedef struct rt_lmdb_env {
     MDB_env *mdb;        /* NULL: not open */
     MDB_dbi meta;        /* LMDB's unnamed tree; rt_stored_meta beside the list of named trees */
     MDB_dbi trees[RT_TREE_COUNT];
-    uint64_t last[RT_TREE_NUMBERED_COUNT]; /* no key in the tree is larger: a larger one is new and can be appended */
+    uint64_t last[RT_TREE_NUMBERED_COUNT]; /* no key in the tree is larger: a larger one is new, and appended */
     uint32_t page_bytes;
-    uint64_t looked_at_disk_ms; /* monotonic; 0: never */
+    uint64_t looked_ms; /* when rt_lmdb_env_room last looked at the disk and at readers; monotonic; 0: never */
     bool disk_low;
 } rt_lmdb_env;
 
 /* Opens or makes the directory. *meta: what the store says about itself (all new: made at random).
  * On error *env is as rt_lmdb_env_close leaves it. */
-RT_MUST_USE rt_code rt_lmdb_env_open(rt_lmdb_env *env, const rt_store_lmdb_config *cfg, rt_stored_meta *meta, rt_err *err);
-/* Closes LMDB and opens it again, when an error left its state in doubt. The lock stays held. No transaction may be
- * open. On error env->mdb is NULL: try again later. */
+RT_MUST_USE rt_code rt_lmdb_env_open(rt_lmdb_env *env, const rt_store_lmdb_config *cfg, rt_stored_meta *meta,
+                                     rt_err *err);
+/* Closes LMDB and opens it again, when an error left its state in doubt. The lock stays held. No transaction
+ * may be open. On error env->mdb is NULL: try again later. */
 RT_MUST_USE rt_code rt_lmdb_env_refresh(rt_lmdb_env *env, rt_err *err);
 void rt_lmdb_env_close(rt_lmdb_env *env);
 

@@ -11,8 +11,8 @@
 
 typedef struct rt_lmdb rt_lmdb;
 
-/* A read transaction, or the open batch. Its cursors are opened when first used and serve for single lookups; a walk has
- * a cursor of its own, so that its callback may look things up. */
+/* A read transaction, or the open batch. Its cursors are opened when first used and serve for single lookups;
+ * a walk has a cursor of its own, so that its callback may look things up. */
 typedef struct rt_lmdb_view {
     rt_view base; /* first, so that a rt_view * is one of these */
     rt_lmdb *store;
@@ -51,7 +51,7 @@ struct rt_lmdb {
     bool dirty;            /* the open batch has written */
     bool broken;           /* … and cannot be committed any more: `why` */
     rt_err why;
-    bool unsure;           /* a commit broke the environment: whether it counts is known once that is open again */
+    bool unsure;           /* a commit broke the environment: its end is known once that is open again */
     size_t unsure_txn;     /* LMDB's number of that transaction */
     bool ended;            /* a batch's end waits for rt_store_poll */
     uint64_t ended_no;
@@ -74,7 +74,8 @@ static inline rt_str rt_lmdb_str(const MDB_val *v) { return (rt_str){.ptr = v->m
 extern const rt_view_ops rt_lmdb_view_ops;
 /* The listings of rt_view_ops (listing.c). */
 rt_code rt_lmdb_list_jobs(rt_view *v, const rt_job_range *range, rt_each_job *each, void *ctx);
-rt_code rt_lmdb_list_docs(rt_view *v, rt_doc_kind kind, rt_str prefix, rt_str after, rt_each_doc *each, void *ctx);
+rt_code rt_lmdb_list_docs(rt_view *v, rt_doc_kind kind, rt_str prefix, rt_str after, rt_each_doc *each,
+                          void *ctx);
 rt_code rt_lmdb_list_queues(rt_view *v, rt_id after, rt_each_queue *each, void *ctx);
 rt_code rt_lmdb_list_events(rt_view *v, uint64_t after_seq, rt_each_event *each, void *ctx);
 rt_code rt_lmdb_list_expiries(rt_view *v, int64_t until_ms, rt_each_expiry *each, void *ctx);
@@ -83,7 +84,8 @@ rt_code rt_lmdb_list_wakes(rt_view *v, rt_id after_queue, rt_each_wake *each, vo
 RT_MUST_USE rt_code rt_lmdb_views_init(rt_lmdb *s, rt_err *err);
 void rt_lmdb_views_deinit(rt_lmdb *s);
 RT_MUST_USE rt_code rt_lmdb_view_open(rt_lmdb *s, rt_view **out, rt_err *err);
-/* Refuses new views, waits up to `wait_ms` for the open ones and lets go of LMDB. False: some are still open. */
+/* Refuses new views, waits up to `wait_ms` for the open ones and lets go of LMDB. False: some are still
+ * open. */
 RT_MUST_USE bool rt_lmdb_views_release(rt_lmdb *s, uint32_t wait_ms);
 void rt_lmdb_views_allow(rt_lmdb *s);
 
@@ -93,7 +95,8 @@ void rt_lmdb_break(rt_lmdb *s, int rc, const char *what);
 /* Inserts into a tree keyed by one number; MDB_RESERVE in `flags`: the caller fills *value. */
 RT_MUST_USE int rt_lmdb_insert(rt_lmdb *s, rt_tree tree, uint64_t number, MDB_val *value, unsigned flags);
 RT_MUST_USE int rt_lmdb_remove(rt_lmdb *s, rt_tree tree, uint64_t number);
-RT_MUST_USE int rt_lmdb_put_key(rt_lmdb *s, rt_tree tree, const unsigned char *key, size_t key_len, rt_str value);
+RT_MUST_USE int rt_lmdb_put_key(rt_lmdb *s, rt_tree tree, const unsigned char *key, size_t key_len,
+                                rt_str value);
 RT_MUST_USE int rt_lmdb_remove_key(rt_lmdb *s, rt_tree tree, const unsigned char *key, size_t key_len);
 /* State record, indexes and counters of one job; not its body. */
 RT_MUST_USE int rt_lmdb_write_job(rt_lmdb *s, const rt_job *was, const rt_job *now);

@@ -1,4 +1,5 @@
-/* job.c: one job's state record with the indexes and counters that follow from it (the table in port/store.h). */
+/* job.c: one job's state record with the indexes and counters that follow from it (the table in
+ * port/store.h). */
 #include <string.h>
 
 #include "store/lmdb/inside.h"

@@ -1,5 +1,5 @@
-/* keys.h: what the keys of the ordered trees look like. Numbers are big endian so that they sort as bytes; times have
- * their sign bit turned, so that negative ones come first.
+/* keys.h: what the keys of the ordered trees look like. Numbers are big endian so that they sort as bytes;
+ * times have their sign bit turned, so that negative ones come first.
  *
  *   due      queue, due, id        free, all, dead   queue, id
  *   docs     kind, name            expiry            at, kind, then id or (document kind, name)

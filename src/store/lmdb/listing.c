@@ -1,4 +1,5 @@
-/* listing.c: walks over the ordered trees. A walk has a cursor of its own and ends when its callback says so. */
+/* listing.c: walks over the ordered trees. A walk has a cursor of its own and ends when its callback says
+ * so. */
 #include <string.h>
 
 #include "store/lmdb/inside.h"
@@ -37,7 +38,7 @@ static rt_code finish(walk *w) {
 static void stop(walk *w) { w->rc = MDB_NOTFOUND; }
 static void corrupt(walk *w) { w->rc = MDB_CORRUPTED; }
 
-/* ---- numbered trees ----------------------------------------------------------------------------------------------- */
+/* ---- numbered trees ------------------------------------------------------------------------------------ */
 
 static bool number_of(const walk *w, uint64_t *out) {
     if (w->key.mv_size != sizeof *out) return false;
@@ -78,7 +79,7 @@ rt_code rt_lmdb_list_events(rt_view *v, uint64_t after_seq, rt_each_event *each,
     return finish(&w);
 }
 
-/* ---- jobs --------------------------------------------------------------------------------------------------------- */
+/* ---- jobs ---------------------------------------------------------------------------------------------- */
 
 /* Where `range` begins in a tree of places; for `backwards` the entry before it. */
 static void seek_place(walk *w, const rt_job_range *range) {
@@ -119,8 +120,8 @@ static bool id_in_range(walk *w, const rt_job_range *range, rt_id *id) {
         corrupt(w);
         return false;
     }
-    const bool any_queue = range->index == RT_INDEX_READY || (range->index == RT_INDEX_DEAD && range->queue == 0);
-    return (any_queue || queue == range->queue) && due_ms <= range->until_ms;
+    const bool all_dead = range->index == RT_INDEX_DEAD && range->queue == 0;
+    return (range->index == RT_INDEX_READY || all_dead || queue == range->queue) && due_ms <= range->until_ms;
 }
 
 static bool is_echo(const walk *w, const rt_job_range *range) {
@@ -164,11 +165,13 @@ rt_code rt_lmdb_list_jobs(rt_view *view, const rt_job_range *range, rt_each_job 
     return finish(&w);
 }
 
-/* ---- documents ---------------------------------------------------------------------------------------------------- */
+/* ---- documents ----------------------------------------------------------------------------------------- */
 
-rt_code rt_lmdb_list_docs(rt_view *v, rt_doc_kind kind, rt_str prefix, rt_str after, rt_each_doc *each, void *ctx) {
+rt_code rt_lmdb_list_docs(rt_view *v, rt_doc_kind kind, rt_str prefix, rt_str after, rt_each_doc *each,
+                          void *ctx) {
     if (prefix.len > RT_DOC_NAME_MAX) return RT_OK;
-    // Nothing is longer than a name can be, so what is cut off cannot change the order, only add the equal one.
+    // Nothing is longer than a name can be, so what is cut off cannot change the order, only add the equal
+    // one.
     const rt_str cut = {.ptr = after.ptr, .len = after.len < RT_DOC_NAME_MAX ? after.len : RT_DOC_NAME_MAX};
     rt_long_key from;
     rt_key_doc(&from, kind, rt_str_cmp(cut, prefix) > 0 ? cut : prefix);
@@ -195,7 +198,7 @@ rt_code rt_lmdb_list_docs(rt_view *v, rt_doc_kind kind, rt_str prefix, rt_str af
     return finish(&w);
 }
 
-/* ---- times -------------------------------------------------------------------------------------------------------- */
+/* ---- times --------------------------------------------------------------------------------------------- */
 
 rt_code rt_lmdb_list_expiries(rt_view *v, int64_t until_ms, rt_each_expiry *each, void *ctx) {
     walk w = begin(view_of(v), RT_TREE_EXPIRY);

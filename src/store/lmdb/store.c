@@ -4,17 +4,18 @@
 
 #include "store/lmdb/inside.h"
 
-/* Numbers are promised in blocks, so that even those that no durable record holds are never given out twice. */
+/* Numbers are promised in blocks, so that even those that no durable record holds are never given out
+ * twice. */
 enum { NUMBERS_AHEAD = 4096 };
 
 static rt_lmdb *lmdb_of(rt_store *s) { return (rt_lmdb *)s; }
 
-/* ---- the batch ---------------------------------------------------------------------------------------------------- */
+/* ---- the batch ----------------------------------------------------------------------------------------- */
 
 /* Opens LMDB's files afresh. Until it works there are no batches and no new views. */
 static rt_code refresh(rt_lmdb *s, uint32_t wait_ms, rt_err *err) {
     if (!rt_lmdb_views_release(s, wait_ms)) {
-        return rt_fail(err, RT_E_UNAVAILABLE, 0, "the store waits for open views before it can be opened afresh");
+        return rt_fail(err, RT_E_UNAVAILABLE, 0, "the store is opened afresh once open views are closed");
     }
     const rt_code code = rt_lmdb_env_refresh(&s->env, err);
     if (code == RT_OK) rt_lmdb_views_allow(s);
@@ -109,9 +110,10 @@ static void commit(rt_store *store, uint64_t batch_no) {
         return;
     }
     s->unsure_txn = mdb_txn_id(s->batch.txn);
-    const int rc = mdb_txn_commit(s->batch.txn);
+    const int rc = mdb_txn_commit(s->batch.txn); // frees it in any case
+    s->batch.txn = NULL;
     if (rc != 0) {
-        s->env.looked_at_disk_ms = 0;
+        s->env.looked_ms = 0;
         (void)rt_lmdb_fail(&s->why, rc, "the store cannot commit");
         s->unsure = needs_refresh(s);
         if (s->unsure) {
@@ -150,11 +152,14 @@ static rt_code load(rt_store *store, rt_err *err) {
     return RT_OK; // nothing is ever wanted: see AGAIN in port/store.h
 }
 
-static rt_code view(rt_store *store, rt_view **out, rt_err *err) { return rt_lmdb_view_open(lmdb_of(store), out, err); }
+static rt_code view(rt_store *store, rt_view **out, rt_err *err) {
+    return rt_lmdb_view_open(lmdb_of(store), out, err);
+}
+
 static rt_id new_id(rt_store *store) { return lmdb_of(store)->next_id++; }
 static uint64_t new_seq(rt_store *store) { return lmdb_of(store)->next_seq++; }
 
-/* ---- opening and closing ------------------------------------------------------------------------------------------ */
+/* ---- opening and closing ------------------------------------------------------------------------------- */
 
 static void close_store(rt_store *store) {
     rt_lmdb *s = lmdb_of(store);

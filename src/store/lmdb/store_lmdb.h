@@ -1,7 +1,7 @@
 /* store_lmdb.h: the embedded store: memory-mapped B-trees, one writer, readers that never wait.
  *
- * Everything is in two files of LMDB in one directory; there is no log to replay, so it opens in milliseconds whatever
- * its size. One commit of a batch is one transaction and one sync. */
+ * Everything is in two files of LMDB in one directory; there is no log to replay, so it opens in milliseconds
+ * whatever its size. One commit of a batch is one transaction and one sync. */
 #ifndef RT_STORE_LMDB_STORE_LMDB_H
 #define RT_STORE_LMDB_STORE_LMDB_H
 #include "port/store.h"
@@ -10,26 +10,26 @@
 #define RT_LMDB_DISK_RESERVE_BYTES_DEFAULT ((uint64_t)64 << 20)
 
 enum {
-    RT_LMDB_MAP_PERMILLE_MAX = 900, /* used pages beyond this share of the map: only changes that free are taken */
+    RT_LMDB_MAP_PERMILLE_MAX = 900, /* beyond this share of the map only changes that free are taken */
     RT_LMDB_VIEWS_MAX = 120,        /* open at the same time; one more is RT_E_UNAVAILABLE */
-    RT_LMDB_RELEASE_WAIT_MS = 5000  /* how long a commit that broke the environment waits for open views, see below */
+    RT_LMDB_RELEASE_WAIT_MS = 5000  /* how long a commit that went wrong waits for open views, see below */
 };
 
 typedef struct rt_store_lmdb_config {
     const char *dir;             /* made if missing (its parent must exist) */
-    uint64_t map_bytes;          /* address space and largest file size, sparse; 0: RT_LMDB_MAP_BYTES_DEFAULT */
-    uint64_t disk_reserve_bytes; /* below this much free on the file system only changes that free are taken; 0: off */
+    uint64_t map_bytes;          /* largest file size (sparse); 0: RT_LMDB_MAP_BYTES_DEFAULT */
+    uint64_t disk_reserve_bytes; /* with less on the file system only changes that free are taken; 0: off */
     rt_retention retention;
     bool no_sync;                /* for benchmarks: a commit is not on stable storage */
 } rt_store_lmdb_config;
 
 /* Borrows `cfg`. RT_OK: returns owned *out, closed by rt_store_close. Error: *out untouched.
- * RT_E_UNAVAILABLE: another process (or this one) has the directory open; the message says who.
- * RT_E_INVALID: what is in there was not written by us, or by a later version.
+ * RT_E_UNAVAILABLE: another process (or this one) has the directory open; the message says who. RT_E_INVALID:
+ * what is in there was not written by us, or by a later version.
  *
- * Full disk, full map: the batch ends RT_BATCH_FAILED, views go on, and once there is room batches succeed again.
- * An error that leaves LMDB's own state in doubt makes it open the files afresh, as soon as all views are closed; until
- * then there are no batches and no new views. */
+ * Full disk, full map: the batch ends RT_BATCH_FAILED, views go on, and once there is room batches succeed
+ * again. An error that leaves LMDB's own state in doubt makes it open the files afresh, as soon as all views
+ * are closed; until then there are no batches and no new views. */
 RT_MUST_USE rt_code rt_store_lmdb_open(const rt_store_lmdb_config *cfg, rt_store **out, rt_err *err);
 
 #endif

@@ -53,7 +53,7 @@ static bool take_fixed(rt_str *value, void *fixed, size_t bytes) {
     return true;
 }
 
-/* ---- job ---------------------------------------------------------------------------------------------------------- */
+/* ---- job ----------------------------------------------------------------------------------------------- */
 
 void rt_stored_write_job(unsigned char *out, const rt_job *job) { put_fixed(out, job, sizeof *job); }
 
@@ -61,12 +61,13 @@ bool rt_stored_read_job(rt_id id, rt_str value, rt_job *out) {
     rt_job job;
     if (!take_fixed(&value, &job, sizeof job) || value.len != 0) return false;
     if (job.id != id || job.version == 0) return false;
-    if (job.state == RT_JOB_NONE || job.state >= RT_JOB_STATE_COUNT || job.reason >= RT_REASON_COUNT) return false;
+    if (job.state == RT_JOB_NONE || job.state >= RT_JOB_STATE_COUNT) return false;
+    if (job.reason >= RT_REASON_COUNT) return false;
     *out = job;
     return true;
 }
 
-/* ---- queue -------------------------------------------------------------------------------------------------------- */
+/* ---- queue --------------------------------------------------------------------------------------------- */
 
 size_t rt_stored_queue_bytes(const rt_queue *queue) { return 1 + sizeof(stored_queue) + queue->name.len; }
 
@@ -100,7 +101,7 @@ bool rt_stored_read_queue(rt_id id, rt_str value, rt_queue *out) {
     return true;
 }
 
-/* ---- lease -------------------------------------------------------------------------------------------------------- */
+/* ---- lease --------------------------------------------------------------------------------------------- */
 
 size_t rt_stored_lease_bytes(const rt_lease *lease) {
     return 1 + sizeof(stored_lease) + lease->jobs_count * sizeof lease->jobs[0];
@@ -138,7 +139,7 @@ bool rt_stored_read_lease(rt_id id, rt_str value, rt_lease *out) {
     return true;
 }
 
-/* ---- document ----------------------------------------------------------------------------------------------------- */
+/* ---- document ------------------------------------------------------------------------------------------ */
 
 size_t rt_stored_doc_bytes(const rt_doc *doc) { return 1 + sizeof(stored_doc) + doc->value.len; }
 
@@ -161,7 +162,7 @@ bool rt_stored_read_doc(rt_doc_kind kind, rt_str name, rt_str value, rt_doc *out
     return true;
 }
 
-/* ---- event -------------------------------------------------------------------------------------------------------- */
+/* ---- event --------------------------------------------------------------------------------------------- */
 
 static size_t text_len(const rt_event *event) {
     return event->text.len < RT_EVENT_TEXT_MAX ? event->text.len : RT_EVENT_TEXT_MAX;
@@ -207,11 +208,13 @@ bool rt_stored_read_event(uint64_t seq, rt_str value, rt_event *out) {
     return true;
 }
 
-/* ---- body --------------------------------------------------------------------------------------------------------- */
+/* ---- body ---------------------------------------------------------------------------------------------- */
 
 size_t rt_stored_body_bytes(rt_str body) { return 1 + body.len; }
 
-void rt_stored_write_body(unsigned char *out, rt_str body) { put(put_fixed(out, NULL, 0), body.ptr, body.len); }
+void rt_stored_write_body(unsigned char *out, rt_str body) {
+    put(put_fixed(out, NULL, 0), body.ptr, body.len);
+}
 
 bool rt_stored_read_body(rt_str value, rt_str *out) {
     if (!take_fixed(&value, NULL, 0)) return false;
@@ -219,11 +222,13 @@ bool rt_stored_read_body(rt_str value, rt_str *out) {
     return true;
 }
 
-/* ---- counters ----------------------------------------------------------------------------------------------------- */
+/* ---- counters ------------------------------------------------------------------------------------------ */
 
 _Static_assert(sizeof(rt_counts) == 56, "seven numbers, stored as is");
 
-void rt_stored_write_counts(unsigned char *out, const rt_counts *counts) { put_fixed(out, counts, sizeof *counts); }
+void rt_stored_write_counts(unsigned char *out, const rt_counts *counts) {
+    put_fixed(out, counts, sizeof *counts);
+}
 
 bool rt_stored_read_counts(rt_str value, rt_counts *out) {
     return value.len == RT_STORED_COUNTS_BYTES && take_fixed(&value, out, sizeof *out);
@@ -249,7 +254,7 @@ rt_stored_delta rt_stored_delta_at(rt_str value, size_t index) {
     return delta;
 }
 
-/* ---- meta --------------------------------------------------------------------------------------------------------- */
+/* ---- meta ---------------------------------------------------------------------------------------------- */
 
 bool rt_stored_read_meta(rt_str value, rt_stored_meta *out) {
     *out = (rt_stored_meta){0};

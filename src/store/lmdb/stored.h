@@ -1,4 +1,5 @@
-/* stored.h: what the values in the trees look like: a format byte, a fixed part, then the bytes of its string if any.
+/* stored.h: what the values in the trees look like: a format byte, a fixed part, then the bytes of its string
+ * if any.
  *
  * All numbers are little endian. Reading survives any bytes: false means that we cannot have written them.
  * Pure functions; strings that are read are lent from `value`. */
@@ -40,12 +41,14 @@ typedef struct rt_stored_delta {
 _Static_assert(sizeof(rt_stored_delta) == 40, "stored as is");
 
 size_t rt_stored_deltas_bytes(size_t count);
-void rt_stored_write_delta(unsigned char *out, size_t index, const rt_stored_delta *delta); /* out: the whole value */
+/* `out`: the whole value. */
+void rt_stored_write_delta(unsigned char *out, size_t index, const rt_stored_delta *delta);
 /* How many there are. False: these are no deltas. */
 RT_MUST_USE bool rt_stored_deltas_count(rt_str value, size_t *out);
 rt_stored_delta rt_stored_delta_at(rt_str value, size_t index); /* index below the count */
 
-/* What the store says about itself; one record. Not behind a format byte: it has the format of all the others. */
+/* What the store says about itself; one record. Not behind a format byte: it has the format of all the
+ * others. */
 typedef struct rt_stored_meta {
     uint32_t format;
     uint32_t tag;
@@ -54,7 +57,8 @@ typedef struct rt_stored_meta {
 } rt_stored_meta;
 _Static_assert(sizeof(rt_stored_meta) == 24, "stored as is");
 enum { RT_STORED_FORMAT = 1 };
-/* False: too short, or not the format that this program writes; then out->format alone is set (0: unreadable). */
+/* False: too short, or not the format that this program writes; then out->format alone is set (0:
+ * unreadable). */
 RT_MUST_USE bool rt_stored_read_meta(rt_str value, rt_stored_meta *out);
 
 #endif

@@ -1,9 +1,11 @@
-/* tidy.c: history is kept within its bounds, oldest first; with the last event of a job that is done goes the job. */
+/* tidy.c: history is kept within its bounds, oldest first; with the last event of a job that is done goes the
+ * job. */
 #include <string.h>
 
 #include "store/lmdb/inside.h"
 
-/* The oldest event. An event that cannot be read counts as oldest of all, or it would keep all others for ever. */
+/* The oldest event. An event that cannot be read counts as oldest of all, or it would keep all others for
+ * ever. */
 static int first_event(rt_lmdb *s, MDB_cursor **cursor, rt_event *out) {
     MDB_val key;
     MDB_val value;
@@ -12,7 +14,9 @@ static int first_event(rt_lmdb *s, MDB_cursor **cursor, rt_event *out) {
     if (rc != 0) return rc;
     uint64_t seq = 0;
     if (key.mv_size == sizeof seq) memcpy(&seq, key.mv_data, sizeof seq);
-    if (!rt_stored_read_event(seq, rt_lmdb_str(&value), out)) *out = (rt_event){.seq = seq, .at_ms = INT64_MIN};
+    if (!rt_stored_read_event(seq, rt_lmdb_str(&value), out)) {
+        *out = (rt_event){.seq = seq, .at_ms = INT64_MIN};
+    }
     return 0;
 }
 
@@ -24,7 +28,8 @@ static int drop_event(rt_lmdb *s, MDB_cursor *cursor, const rt_event *event, uin
     *writes += 1;
     if (rc != 0) return rc;
     rc = rt_lmdb_find_job(&s->batch, event->job, &job);
-    if (rc == MDB_NOTFOUND) return 0;
+    // A job that cannot be read must not keep all history for ever.
+    if (rc == MDB_NOTFOUND || rc == MDB_CORRUPTED) return 0;
     if (rc != 0 || job.state != RT_JOB_DONE || job.last_event != event->seq) return rc;
     *writes += 1;
     return rt_lmdb_write_job(s, &job, NULL);

@@ -7,7 +7,7 @@
 
 static rt_lmdb_view *view_of(rt_view *v) { return (rt_lmdb_view *)v; }
 
-/* ---- the set of views --------------------------------------------------------------------------------------------- */
+/* ---- the set of views ---------------------------------------------------------------------------------- */
 
 rt_code rt_lmdb_views_init(rt_lmdb *s, rt_err *err) {
     rt_lmdb_views *views = &s->views;
@@ -51,7 +51,9 @@ bool rt_lmdb_views_release(rt_lmdb *s, uint32_t wait_ms) {
     (void)pthread_mutex_lock(&views->mutex);
     views->refused = true;
     int rc = 0;
-    while (views->open_count > 0 && rc == 0) rc = pthread_cond_timedwait(&views->all_closed, &views->mutex, &until);
+    while (views->open_count > 0 && rc == 0) {
+        rc = pthread_cond_timedwait(&views->all_closed, &views->mutex, &until);
+    }
     const bool released = views->open_count == 0;
     for (int i = 0; released && i < RT_LMDB_VIEWS_MAX; i++) drop_slot(&views->slots[i]);
     (void)pthread_mutex_unlock(&views->mutex);
@@ -96,7 +98,8 @@ rt_code rt_lmdb_view_open(rt_lmdb *s, rt_view **out, rt_err *err) {
     const rt_code code = take_slot(&s->views, &v, err);
     if (code != RT_OK) return code;
     v->bound = 0;
-    const int rc = v->txn != NULL ? mdb_txn_renew(v->txn) : mdb_txn_begin(s->env.mdb, NULL, MDB_RDONLY, &v->txn);
+    const int rc = v->txn != NULL ? mdb_txn_renew(v->txn)
+                                  : mdb_txn_begin(s->env.mdb, NULL, MDB_RDONLY, &v->txn);
     if (rc != 0) {
         give_back(v);
         return rt_lmdb_fail(err, rc, "cannot open a view");
@@ -113,7 +116,7 @@ static void close_view(rt_view *view) {
     give_back(v);
 }
 
-/* ---- looking up --------------------------------------------------------------------------------------------------- */
+/* ---- looking up ---------------------------------------------------------------------------------------- */
 
 int rt_lmdb_cursor(rt_lmdb_view *v, rt_tree tree, MDB_cursor **out) {
     const uint32_t bit = 1U << tree;
