@@ -1,0 +1,104 @@
+#include "executor/webhook/headers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Names that an attempt cannot set: the transfer's framing belongs to libcurl, the others are retryd's word. */
+static const char *const RESERVED[] = {
+    "content-length", "transfer-encoding", "connection",       "keep-alive",        "proxy-connection",
+    "te",             "trailer",           "upgrade",          "expect",            "webhook-id",
+    "webhook-attempt", "webhook-timestamp", "webhook-signature",
+};
+
+void rt_headers_clear(rt_headers *h) {
+    rt_buf_clear(&h->text);
+    h->count = 0;
+}
+
+void rt_headers_add(rt_headers *h, rt_str name, rt_str value) {
+    rt_buf_add(&h->text, name);
+    // To libcurl "Name:" means "do not send it", "Name;" means "send it empty".
+    rt_buf_add(&h->text, value.len > 0 ? RT_STR(": ") : RT_STR(";"));
+    rt_buf_add(&h->text, value);
+    rt_buf_add_char(&h->text, '\0');
+    h->count++;
+}
+
+/* RFC 9110, 5.6.2: what a field name may hold. */
+static bool is_token(rt_str s) {
+    for (size_t i = 0; i < s.len; i++) {
+        const char c = s.ptr[i];
+        const bool alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!alnum && (c == '\0' || strchr("!#$%&'*+-.^_`|~", c) == NULL)) return false;
+    }
+    return s.len > 0;
+}
+
+static bool has_control(rt_str s) {
+    for (size_t i = 0; i < s.len; i++) {
+        const unsigned char c = (unsigned char)s.ptr[i];
+        if ((c < 0x20 && c != '\t') || c == 0x7f) return true;
+    }
+    return false;
+}
+
+static bool is_reserved(rt_str name) {
+    for (size_t i = 0; i < sizeof RESERVED / sizeof RESERVED[0]; i++) {
+        if (rt_str_eq_nocase(name, rt_str_of(RESERVED[i]))) return true;
+    }
+    return false;
+}
+
+/* Splits "Name: value". False: not a line that may be sent. */
+static bool split(rt_str line, rt_str *name, rt_str *value) {
+    if (!rt_str_cut(line, ':', name, value)) return false;
+    *value = rt_str_trim(*value);
+    return is_token(*name) && !has_control(*value) && !is_reserved(*name);
+}
+
+void rt_headers_add_users(rt_headers *h, rt_str lines) {
+    rt_str names[RT_HEADERS_USER_MAX], values[RT_HEADERS_USER_MAX];
+    size_t count = 0;
+    bool has_type = false;
+    while (lines.len > 0) {
+        rt_str line, name, value;
+        (void)rt_str_cut(lines, '\n', &line, &lines);
+        if (!split(line, &name, &value)) continue;
+        if (rt_str_eq_nocase(name, RT_STR("content-type"))) has_type = true;
+        size_t place = 0;
+        while (place < count && !rt_str_eq_nocase(names[place], name)) place++;
+        if (place == RT_HEADERS_USER_MAX) continue;
+        names[place] = name;
+        values[place] = value;
+        if (place == count) count++;
+    }
+    if (!has_type) rt_headers_add(h, RT_STR("Content-Type"), RT_STR("application/json"));
+    for (size_t i = 0; i < count; i++) rt_headers_add(h, names[i], values[i]);
+}
+
+struct curl_slist *rt_headers_list(rt_headers *h) {
+    // Without this line libcurl asks for leave (100-continue) before larger bodies, which costs a second where nobody
+    // answers.
+    static char no_expect[] = "Expect:";
+    const size_t wanted = h->count + 1;
+    if (h->text.failed) return NULL;
+    if (wanted > h->cap) {
+        struct curl_slist *more = realloc(h->nodes, (wanted + 8) * sizeof *more);
+        if (more == NULL) return NULL;
+        h->nodes = more;
+        h->cap = wanted + 8;
+    }
+    char *line = h->text.ptr;
+    for (size_t i = 0; i < h->count; i++) {
+        h->nodes[i] = (struct curl_slist){.data = line, .next = &h->nodes[i + 1]};
+        line += strlen(line) + 1;
+    }
+    h->nodes[h->count] = (struct curl_slist){.data = no_expect, .next = NULL};
+    return h->nodes;
+}
+
+void rt_headers_deinit(rt_headers *h) {
+    rt_buf_deinit(&h->text);
+    free(h->nodes);
+    *h = (rt_headers){0};
+}
