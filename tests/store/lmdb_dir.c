@@ -31,7 +31,9 @@ static rt_code create(void *ctx, rt_retention retention, rt_store **out, rt_err 
     lmdb_dir *dir = ctx;
     if (!lmdb_dir_make(dir)) return rt_fail(err, RT_E_IO, errno, "mkdtemp");
     dir->config.retention = retention;
-    return rt_store_lmdb_open(&dir->config, out, err);
+    const rt_code code = rt_store_lmdb_open(&dir->config, out, err);
+    if (code != RT_OK) lmdb_dir_remove(dir);
+    return code;
 }
 
 static rt_code reopen(void *ctx, rt_store **s, rt_err *err) {
