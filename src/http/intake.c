@@ -17,6 +17,8 @@ void rt_intake_connection(void *cls, struct MHD_Connection *connection, void **c
                           enum MHD_ConnectionNotificationCode what) {
     rt_server *s = cls;
     if (what == MHD_CONNECTION_NOTIFY_CLOSED) {
+        if (s->open_count == s->cfg.connections_max) s->has_room_again = true;
+        s->open_count--;
         rt_peer *gone = *context;
         *context = NULL;
         if (gone == NULL) return;
@@ -24,6 +26,7 @@ void rt_intake_connection(void *cls, struct MHD_Connection *connection, void **c
         free(gone);
         return;
     }
+    s->open_count++;
     atomic_fetch_add_explicit(&s->connections, 1, memory_order_relaxed);
     rt_peer *peer = calloc(1, sizeof *peer);
     *context = peer;
@@ -87,8 +90,9 @@ static enum MHD_Result add_header(void *cls, enum MHD_ValueKind kind, const char
     (void)kind;
     header_list *list = cls;
     if (list->count == RT_HEADERS_MAX) return MHD_NO;
-    list->pairs[list->count++] = (rt_pair){.name = {.ptr = name, .len = name_len},
-                                           .value = {.ptr = value == NULL ? "" : value, .len = value_len}};
+    rt_pair *pair = &list->pairs[list->count++];
+    pair->name = (rt_str){.ptr = name, .len = name_len};
+    pair->value = value == NULL ? RT_STR_EMPTY : rt_str_trim((rt_str){.ptr = value, .len = value_len});
     list->bytes += name_len + value_len + 1;
     return MHD_YES;
 }

@@ -173,26 +173,30 @@ static int wait_ms(const rt_server *s, int64_t until_mono_ms) {
     return ms < 0 ? 0 : (int)ms;
 }
 
+static void start_draining(rt_server *s) {
+    s->draining = true;
+    const MHD_socket fd = MHD_quiesce_daemon(s->daemon);
+    if (fd != MHD_INVALID_SOCKET) (void)close(fd);
+}
+
 static rt_code turn(rt_server *s, int64_t until_mono_ms, rt_err *err) {
     struct pollfd fds[] = {{.fd = s->daemon_fd, .events = POLLIN}, {.fd = s->returns.fd, .events = POLLIN}};
-    // What came back while the last turn ran goes out at once.
-    const int timeout_ms = rt_returns_empty(&s->returns) ? wait_ms(s, until_mono_ms) : 0;
+    // What came back while the last turn ran goes out at once, and libmicrohttpd listens again only when it
+    // is run.
+    const bool at_once = s->has_room_again || !rt_returns_empty(&s->returns);
+    const int timeout_ms = at_once ? 0 : wait_ms(s, until_mono_ms);
     if (poll(fds, 2, timeout_ms) < 0 && errno != EINTR) return rt_fail(err, RT_E_IO, errno, "poll");
     s->now_mono_ms = rt_server_mono_us() / 1000;
     if (fds[1].revents != 0) {
         uint64_t count;
         (void)!read(s->returns.fd, &count, sizeof count);
     }
+    if (!s->draining && atomic_load_explicit(&s->stop, memory_order_relaxed)) start_draining(s);
     take_all_back(s);
-    if (MHD_run(s->daemon) != MHD_YES) return rt_fail(err, RT_E_IO, 0, "libmicrohttpd stopped");
     enforce_deadlines(s);
-    return RT_OK;
-}
-
-static void start_draining(rt_server *s) {
-    s->draining = true;
-    const MHD_socket fd = MHD_quiesce_daemon(s->daemon);
-    if (fd != MHD_INVALID_SOCKET) (void)close(fd);
+    // Last: what was resumed, cut off or given room to above, libmicrohttpd sees only when it is run.
+    s->has_room_again = false;
+    return MHD_run(s->daemon) == MHD_YES ? RT_OK : rt_fail(err, RT_E_IO, 0, "libmicrohttpd stopped");
 }
 
 static void stop_daemon(rt_server *s) {
@@ -209,11 +213,8 @@ rt_code rt_server_run(rt_server *s, rt_err *err) {
     int64_t until = INT64_MAX;
     while (code == RT_OK) {
         code = turn(s, until, err);
-        if (!atomic_load_explicit(&s->stop, memory_order_relaxed)) continue;
-        if (!s->draining) {
-            start_draining(s);
-            until = s->now_mono_ms + s->cfg.deadline_ms;
-        }
+        if (!s->draining) continue;
+        if (until == INT64_MAX) until = s->now_mono_ms + s->cfg.deadline_ms;
         if (s->active == 0 || s->now_mono_ms >= until) break;
     }
     stop_daemon(s);

@@ -32,6 +32,8 @@ struct rt_server {
     rt_deadlines idle, receiving, out, sending;
     rt_exchange *spare; /* linked by `next` */
     size_t spare_count;
+    size_t open_count;  /* connections */
+    bool has_room_again; /* a connection ended while there were as many as there may be */
     size_t active;      /* exchanges whose client waits for them */
     size_t out_count;   /* exchanges that somebody is still to resume */
     size_t body_bytes;  /* of request bodies in memory */
