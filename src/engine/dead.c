@@ -54,7 +54,9 @@ static rt_code decide_redrive(rt_tx *tx, rt_command *cmd) {
     bool there;
     code = find_subscription(tx, &job, &there);
     if (code != RT_OK) return code;
-    if (!there) return rt_fail(tx->err, RT_E_INVALID, 0, "the job's subscription is gone: there is nobody to deliver it to");
+    if (!there) {
+        return rt_fail(tx->err, RT_E_INVALID, 0, "its subscription is gone: nobody to deliver it to");
+    }
     redrive(tx, &job);
     return RT_OK;
 }
@@ -81,7 +83,12 @@ static rt_code decide_many(rt_tx *tx, rt_command *cmd) {
     rt_dead_many *c = (rt_dead_many *)cmd;
     tx->frees = true;
     rt_cursor cursor = {
-        .id = rt_tx_new_id(tx), .kind = RT_CURSOR_DEAD, .filter = c->filter, .remove = c->remove, .rate = c->rate};
+        .id = rt_tx_new_id(tx),
+        .kind = RT_CURSOR_DEAD,
+        .filter = c->filter,
+        .remove = c->remove,
+        .rate = c->rate,
+    };
     cursor.last = cursor.id; // nothing that is posted from now on
     c->cursor = cursor.id;
     return rt_cursor_start(tx, &cursor);

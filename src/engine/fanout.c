@@ -52,7 +52,8 @@ rt_code rt_targets_read(rt_tx *tx, rt_id queue, rt_id after, rt_id last, bool co
     rt_put_be64(name + 8, after);
     const rt_str prefix = {.ptr = (const char *)name, .len = 8};
     const rt_str behind = {.ptr = (const char *)name, .len = sizeof name};
-    reading r = {.out = out, .now_ms = tx->now_ms, .last = last, .max = max, .confirmed_only = confirmed_only};
+    reading r = {
+        .out = out, .now_ms = tx->now_ms, .last = last, .max = max, .confirmed_only = confirmed_only};
     return rt_view_docs(tx->view, RT_DOC_SUBSCRIPTION, prefix, behind, add_target, &r);
 }
 
@@ -82,7 +83,8 @@ void rt_fanout_deliver(rt_tx *tx, rt_id queue, const rt_job *message, const rt_i
 
 /* ---- more than fit into one change ------------------------------------------------------------------- */
 
-rt_code rt_fanout_start(rt_tx *tx, rt_id queue, rt_id from, bool confirmed_only, const rt_job messages[], uint32_t count) {
+rt_code rt_fanout_start(rt_tx *tx, rt_id queue, rt_id from, bool confirmed_only, const rt_job messages[],
+                        uint32_t count) {
     rt_cursor cursor = {
         .id = rt_tx_new_id(tx),
         .kind = RT_CURSOR_FANOUT,

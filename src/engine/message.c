@@ -76,7 +76,7 @@ static rt_code decide_post(rt_tx *tx, rt_command *cmd) {
     if (code != RT_OK) return code;
     p->limit_bytes = queue.max_post_bytes;
     if (queue.max_post_bytes > 0 && p->bytes > queue.max_post_bytes) {
-        return rt_fail(tx->err, RT_E_TOO_LARGE, 0, "the queue takes at most %u bytes at once", queue.max_post_bytes);
+        return rt_fail(tx->err, RT_E_TOO_LARGE, 0, "the queue takes at most %u bytes", queue.max_post_bytes);
     }
     rt_targets targets;
     const uint32_t inline_max = RT_FANOUT_INLINE_MAX / p->count;
@@ -89,7 +89,7 @@ static rt_code decide_post(rt_tx *tx, rt_command *cmd) {
     }
     for (uint32_t i = 0; i < p->count; i++) {
         if (p->items[i].body.len > RT_BODY_BYTES_MAX) {
-            return rt_fail(tx->err, RT_E_TOO_LARGE, 0, "a message may have at most %d bytes", RT_BODY_BYTES_MAX);
+            return rt_fail(tx->err, RT_E_TOO_LARGE, 0, "a message has at most %d bytes", RT_BODY_BYTES_MAX);
         }
         const rt_job job = place_message(tx, p, &queue, &p->items[i]);
         rt_fanout_deliver(tx, queue.id, &job, targets.ids, targets.count);
@@ -143,7 +143,9 @@ static rt_code decide_delete(rt_tx *tx, rt_command *cmd) {
     return code;
 }
 
-void rt_message_delete_init(rt_message_delete *c) { *c = (rt_message_delete){.cmd = {.decide = decide_delete}}; }
+void rt_message_delete_init(rt_message_delete *c) {
+    *c = (rt_message_delete){.cmd = {.decide = decide_delete}};
+}
 
 /* A change may write a job once, however often a client names it. */
 static bool is_repeated(const rt_messages_delete *c, uint32_t at) {

@@ -20,7 +20,9 @@ rt_str rt_metadata_name(rt_arena *arena, rt_str tenant, rt_str queue) {
 }
 _Static_assert(RT_TENANT_MAX + 1 + RT_QUEUE_TITLE_MAX <= RT_DOC_NAME_MAX, "every queue has a document name");
 
-void rt_metadata_split(rt_str name, rt_str *tenant, rt_str *queue) { (void)rt_str_cut(name, '\0', tenant, queue); }
+void rt_metadata_split(rt_str name, rt_str *tenant, rt_str *queue) {
+    (void)rt_str_cut(name, '\0', tenant, queue);
+}
 
 /* ---- stored form ------------------------------------------------------------------------------------- */
 
@@ -74,7 +76,8 @@ void rt_policy_unpack(rt_unpack *u, rt_delivery_policy *p) {
     p->respect_retry_after = rt_unpack_bool(u);
     p->follow_redirects = rt_unpack_bool(u);
     p->retry_on_count = rt_unpack_u8(u);
-    if (function >= RT_BACKOFF_FUNCTION_COUNT || jitter >= RT_JITTER_COUNT || p->retry_on_count > RT_RETRY_ON_MAX) {
+    const bool known = function < RT_BACKOFF_FUNCTION_COUNT && jitter < RT_JITTER_COUNT;
+    if (!known || p->retry_on_count > RT_RETRY_ON_MAX) {
         u->failed = true;
         return;
     }
@@ -155,7 +158,9 @@ rt_code rt_metadata_create(rt_tx *tx, rt_str tenant, rt_str queue, const rt_meta
         .kind = RT_QUEUE_MESSAGES,
         .name = rt_queue_label(tx->arena, tenant, queue, RT_STR_EMPTY),
     };
-    if (doc->value.ptr == NULL || list.name.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a queue");
+    if (doc->value.ptr == NULL || list.name.ptr == NULL) {
+        return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a queue");
+    }
     rt_tx_put_doc(tx, NULL, doc);
     rt_tx_put_queue(tx, NULL, &list);
     doc->version = 1;

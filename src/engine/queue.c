@@ -7,8 +7,9 @@
 /* ---- records of lists -------------------------------------------------------------------------------- */
 
 rt_str rt_queue_label(rt_arena *arena, rt_str tenant, rt_str queue, rt_str uri) {
-    rt_str label = rt_arena_printf(arena, "%.*s/%.*s%s%.*s", RT_STR_ARG(tenant), RT_STR_ARG(queue), uri.len > 0 ? "/" : "",
-                                   RT_STR_ARG(uri));
+    const char *slash = uri.len > 0 ? "/" : "";
+    const rt_str label = rt_arena_printf(arena, "%.*s/%.*s%s%.*s", RT_STR_ARG(tenant), RT_STR_ARG(queue),
+                                         slash, RT_STR_ARG(uri));
     if (label.len <= RT_QUEUE_NAME_MAX) return label;
     size_t len = RT_QUEUE_NAME_MAX;
     // The first byte that is cut off must not continue a UTF-8 character.
@@ -41,15 +42,15 @@ rt_code rt_queue_drain(rt_tx *tx, rt_id id, rt_reason reason, bool keep_dead) {
     rt_counts counts;
     code = rt_view_counts(tx->view, id, &counts);
     if (code != RT_OK) return code;
-    const bool work = counts.scheduled > 0 || counts.free > 0 || counts.leased > 0 || (counts.dead > 0 && !keep_dead);
-    if (!work && counts.dead == 0) {
+    const int64_t work = counts.scheduled + counts.free + counts.leased + (keep_dead ? 0 : counts.dead);
+    if (work <= 0 && counts.dead <= 0) {
         rt_tx_put_queue(tx, &was, NULL);
         return RT_OK;
     }
     rt_queue now = was;
     now.gone = 1;
     rt_tx_put_queue(tx, &was, &now);
-    if (!work) return RT_OK;
+    if (work <= 0) return RT_OK;
     rt_cursor cursor = {.kind = RT_CURSOR_DRAIN, .queue = id, .reason = reason, .keep_dead = keep_dead};
     return rt_cursor_start(tx, &cursor);
 }
@@ -85,7 +86,8 @@ rt_code rt_drain_slice(rt_tx *tx, rt_cursor *c, bool *finished) {
     page p = {.count = 0};
     tx->frees = true;
     for (size_t i = 0; i < count && p.count == 0; i++) {
-        const rt_job_range range = {.index = indexes[i], .queue = c->queue, .after_queue = c->queue, .until_ms = INT64_MAX};
+        const rt_job_range range = {
+            .index = indexes[i], .queue = c->queue, .after_queue = c->queue, .until_ms = INT64_MAX};
         const rt_code code = rt_view_jobs(tx->view, &range, add_job, &p);
         if (code != RT_OK) return code;
     }
@@ -114,7 +116,9 @@ static rt_code decide_replace(rt_tx *tx, rt_command *cmd) {
     rt_metadata was;
     const rt_code code = rt_metadata_load(tx, c->tenant, c->queue, &doc, &was);
     if (code != RT_OK) return code;
-    if (doc.version != c->version) return rt_fail(tx->err, RT_E_CONFLICT, 0, "the queue's metadata has changed meanwhile");
+    if (doc.version != c->version) {
+        return rt_fail(tx->err, RT_E_CONFLICT, 0, "the queue has changed meanwhile");
+    }
     rt_metadata now = c->like;
     now.id = was.id;
     now.jobs = was.jobs;
@@ -122,7 +126,9 @@ static rt_code decide_replace(rt_tx *tx, rt_command *cmd) {
     return rt_metadata_update(tx, &doc, &now);
 }
 
-void rt_queue_replace_init(rt_queue_replace *c) { *c = (rt_queue_replace){.cmd = {.decide = decide_replace}}; }
+void rt_queue_replace_init(rt_queue_replace *c) {
+    *c = (rt_queue_replace){.cmd = {.decide = decide_replace}};
+}
 
 static rt_code decide_delete(rt_tx *tx, rt_command *cmd) {
     rt_queue_delete *c = (rt_queue_delete *)cmd;
@@ -178,8 +184,8 @@ static rt_code decide_purge(rt_tx *tx, rt_command *cmd) {
         code = rt_subscriptions_remove(tx, metadata.id, &rest);
         if (code != RT_OK) return code;
     }
-    // With a new identity those that the cursor has yet to reach are gone for every reader, and a subscriber that comes
-    // back at once is a new one, which the cursor leaves alone.
+    // With a new identity those that the cursor has yet to reach are gone for every reader, and a subscriber
+    // that comes back at once is a new one, which the cursor leaves alone.
     if (rest) metadata.id = rt_tx_new_id(tx);
     if (c->messages) code = purge_messages(tx, c, &metadata);
     else if (rest) code = own_anew(tx, &metadata);

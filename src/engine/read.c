@@ -8,7 +8,8 @@ static bool has_ended(int64_t expires_ms, int64_t now_ms) { return expires_ms > 
 
 /* ---- queues ------------------------------------------------------------------------------------------ */
 
-rt_code rt_read_metadata(rt_view *v, rt_arena *a, rt_str tenant, rt_str queue, rt_metadata *out, uint64_t *version) {
+rt_code rt_read_metadata(rt_view *v, rt_arena *a, rt_str tenant, rt_str queue, rt_metadata *out,
+                         uint64_t *version) {
     const rt_str name = rt_metadata_name(a, tenant, queue);
     if (name.ptr == NULL) return RT_E_NOMEM;
     rt_doc doc;
@@ -88,7 +89,7 @@ static bool is_wanted(const rt_message_range *r, const rt_job *job) {
     if (has_ended(job->expires_ms, r->now_ms)) return false;
     if (r->skip_hash != 0 && job->key_hash == r->skip_hash) return false;
     if (job->state == RT_JOB_SCHEDULED) return r->include_delayed || job->due_ms <= r->now_ms;
-    // A claim that was to end later than now may have been shortened: then the message is shown a moment later.
+    // A claim that was to end later may have been shortened: then the message is shown a moment later.
     if (job->state == RT_JOB_LEASED) return r->include_claimed || job->due_ms <= r->now_ms;
     return job->state == RT_JOB_FREE;
 }
@@ -110,7 +111,8 @@ static rt_code choose_index(rt_view *v, const rt_message_range *range, rt_job_in
     return code;
 }
 
-rt_code rt_read_messages(rt_view *v, rt_arena *a, const rt_message_range *range, rt_message out[], uint32_t *count) {
+rt_code rt_read_messages(rt_view *v, rt_arena *a, const rt_message_range *range, rt_message out[],
+                         uint32_t *count) {
     *count = 0;
     rt_job_index index;
     rt_code code = choose_index(v, range, &index);
@@ -119,7 +121,11 @@ rt_code rt_read_messages(rt_view *v, rt_arena *a, const rt_message_range *range,
     while (c.count == CHUNK_JOBS && *count < range->limit) {
         c.count = 0;
         const rt_job_range jobs = {
-            .index = index, .queue = range->jobs, .after = c.seen, .skip_hash = index == RT_INDEX_FREE ? range->skip_hash : 0};
+            .index = index,
+            .queue = range->jobs,
+            .after = c.seen,
+            .skip_hash = index == RT_INDEX_FREE ? range->skip_hash : 0,
+        };
         code = rt_view_jobs(v, &jobs, add_message, &c);
         if (code != RT_OK) return code;
         for (uint32_t i = 0; i < c.count && *count < range->limit; i++) {
@@ -204,8 +210,8 @@ rt_code rt_read_stats(rt_view *v, rt_id jobs, int64_t now_ms, rt_queue_stats *ou
 
 /* ---- subscriptions ----------------------------------------------------------------------------------- */
 
-rt_code rt_read_subscription(rt_view *v, rt_arena *a, rt_id queue, rt_id id, int64_t now_ms, rt_subscription *out,
-                             uint64_t *version) {
+rt_code rt_read_subscription(rt_view *v, rt_arena *a, rt_id queue, rt_id id, int64_t now_ms,
+                             rt_subscription *out, uint64_t *version) {
     const rt_str name = rt_subscription_name(a, queue, id);
     if (name.ptr == NULL) return RT_E_NOMEM;
     rt_doc doc;
@@ -234,7 +240,8 @@ static bool show_subscription(void *ctx, const rt_doc *doc) {
     return !list->corrupt && list->each(list->ctx, &s);
 }
 
-rt_code rt_read_subscriptions(rt_view *v, rt_id queue, rt_id after, int64_t now_ms, rt_each_subscription *each, void *ctx) {
+rt_code rt_read_subscriptions(rt_view *v, rt_id queue, rt_id after, int64_t now_ms,
+                              rt_each_subscription *each, void *ctx) {
     unsigned char name[RT_SUBSCRIPTION_NAME_LEN];
     rt_put_be64(name, queue);
     rt_put_be64(name + 8, after);
@@ -287,8 +294,8 @@ static bool show_dead(void *ctx, const rt_job *job) {
     return !d->more;
 }
 
-rt_code rt_read_dead(rt_view *v, const rt_dead_filter *filter, rt_id after_queue, rt_id after, uint32_t scan_max,
-                     rt_each_job *each, void *ctx, bool *more) {
+rt_code rt_read_dead(rt_view *v, const rt_dead_filter *filter, rt_id after_queue, rt_id after,
+                     uint32_t scan_max, rt_each_job *each, void *ctx, bool *more) {
     dead_jobs d = {.filter = filter, .each = each, .ctx = ctx, .left = scan_max};
     const rt_job_range range = {
         .index = RT_INDEX_DEAD, .queue = filter->queue, .after_queue = after_queue, .after = after};

@@ -78,9 +78,13 @@ bool rt_subscription_decode(rt_str value, rt_subscription *out) {
 
 /* ---- parts of decisions ------------------------------------------------------------------------------ */
 
-static rt_code no_memory(rt_tx *tx) { return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a subscription"); }
+static rt_code no_memory(rt_tx *tx) {
+    return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a subscription");
+}
 
-static bool has_ended(const rt_doc *doc, int64_t now_ms) { return doc->expires_ms > 0 && doc->expires_ms <= now_ms; }
+static bool has_ended(const rt_doc *doc, int64_t now_ms) {
+    return doc->expires_ms > 0 && doc->expires_ms <= now_ms;
+}
 
 static int64_t expiry_of(const rt_subscription *s) {
     return s->ttl_s == 0 ? 0 : s->created_ms + (int64_t)s->ttl_s * 1000;
@@ -102,8 +106,8 @@ static rt_code load_live(rt_tx *tx, rt_id queue, rt_id id, rt_doc *doc, rt_subsc
     const rt_code code = load_doc(tx, RT_DOC_SUBSCRIPTION, name, doc);
     if (code != RT_OK) return code;
     if (has_ended(doc, tx->now_ms)) return RT_E_ABSENT;
-    if (!rt_subscription_decode(doc->value, out)) return rt_fail(tx->err, RT_E_CORRUPT, 0, "subscription cannot be read");
-    return RT_OK;
+    if (rt_subscription_decode(doc->value, out)) return RT_OK;
+    return rt_fail(tx->err, RT_E_CORRUPT, 0, "a subscription cannot be read");
 }
 
 static rt_code put_subscription(rt_tx *tx, const rt_doc *was, rt_str name, const rt_subscription *now) {
@@ -114,7 +118,9 @@ static rt_code put_subscription(rt_tx *tx, const rt_doc *was, rt_str name, const
         .value = rt_subscription_encode(tx->arena, now),
     };
     if (doc.value.ptr == NULL) return no_memory(tx);
-    if (doc.value.len > RT_DOC_VALUE_MAX) return rt_fail(tx->err, RT_E_TOO_LARGE, 0, "the subscription's options are too large");
+    if (doc.value.len > RT_DOC_VALUE_MAX) {
+        return rt_fail(tx->err, RT_E_TOO_LARGE, 0, "the subscription's options are too large");
+    }
     rt_tx_put_doc(tx, was, &doc);
     return RT_OK;
 }
@@ -131,7 +137,8 @@ static rt_code put_subscriber(rt_tx *tx, const rt_doc *was, rt_str name, rt_id i
 }
 
 static rt_code put_delivery_queue(rt_tx *tx, const rt_queue *was, const rt_subscription *s) {
-    rt_queue queue = was != NULL ? *was : (rt_queue){.id = s->id, .owner = s->queue, .kind = RT_QUEUE_DELIVERY};
+    rt_queue queue = {.id = s->id, .owner = s->queue, .kind = RT_QUEUE_DELIVERY};
+    if (was != NULL) queue = *was;
     queue.name = rt_queue_label(tx->arena, s->tenant, s->queue_name, s->uri);
     if (queue.name.ptr == NULL) return no_memory(tx);
     rt_tx_put_queue(tx, was, &queue);
@@ -142,7 +149,7 @@ static rt_code put_delivery_queue(rt_tx *tx, const rt_queue *was, const rt_subsc
 static rt_code send_word(rt_tx *tx, const rt_subscription *s, rt_str body) {
     if (body.ptr == NULL) return no_memory(tx);
     if (body.len == 0) return RT_OK;
-    if (body.len > RT_BODY_BYTES_MAX) return rt_fail(tx->err, RT_E_TOO_LARGE, 0, "the confirmation is too large");
+    if (body.len > RT_BODY_BYTES_MAX) return rt_fail(tx->err, RT_E_TOO_LARGE, 0, "confirmation is too large");
     const rt_id id = rt_tx_new_id(tx);
     rt_job job = {
         .id = id,
@@ -172,7 +179,9 @@ static rt_code remove_record(rt_tx *tx, const rt_doc *doc, rt_id id) {
 
 rt_code rt_subscription_remove(rt_tx *tx, const rt_doc *doc) {
     RT_ASSERT(doc->kind == RT_DOC_SUBSCRIPTION);
-    if (doc->name.len != RT_SUBSCRIPTION_NAME_LEN) return rt_fail(tx->err, RT_E_CORRUPT, 0, "subscription has a wrong name");
+    if (doc->name.len != RT_SUBSCRIPTION_NAME_LEN) {
+        return rt_fail(tx->err, RT_E_CORRUPT, 0, "a subscription has a wrong name");
+    }
     const rt_id queue = rt_get_be64((const unsigned char *)doc->name.ptr);
     const rt_id id = rt_get_be64((const unsigned char *)doc->name.ptr + 8);
     rt_subscription s;
@@ -212,11 +221,11 @@ static bool add_name(void *ctx, const rt_doc *doc) {
 
 /* Removes the first RT_CURSOR_SLICE of them up to `last`; *more: there are others. */
 static rt_code remove_some(rt_tx *tx, rt_id queue, rt_id last, bool *more) {
-    unsigned char prefix[8];
-    rt_put_be64(prefix, queue);
+    unsigned char be[8];
+    rt_put_be64(be, queue);
+    const rt_str prefix = {.ptr = (const char *)be, .len = sizeof be};
     some_names some = {.arena = tx->arena, .last = last};
-    rt_code code = rt_view_docs(tx->view, RT_DOC_SUBSCRIPTION, (rt_str){.ptr = (const char *)prefix, .len = sizeof prefix},
-                                RT_STR_EMPTY, add_name, &some);
+    rt_code code = rt_view_docs(tx->view, RT_DOC_SUBSCRIPTION, prefix, RT_STR_EMPTY, add_name, &some);
     if (code != RT_OK) return code;
     if (some.no_memory) return no_memory(tx);
     tx->frees = true;
@@ -272,7 +281,9 @@ static rt_code find_taker(rt_tx *tx, rt_id queue, rt_str uri, taker *out) {
 
 static const rt_doc *doc_of(const taker *t) { return t->doc.version == 0 ? NULL : &t->doc; }
 
-static rt_code fail_taken(rt_tx *tx) { return rt_fail(tx->err, RT_E_EXISTS, 0, "another subscription has this subscriber"); }
+static rt_code fail_taken(rt_tx *tx) {
+    return rt_fail(tx->err, RT_E_EXISTS, 0, "another subscription has this subscriber");
+}
 
 /* ---- commands ---------------------------------------------------------------------------------------- */
 
@@ -322,7 +333,8 @@ void rt_subscription_create_init(rt_subscription_create *c) {
 }
 
 /* The subscription a command names by its queue's name and its id. */
-static rt_code load_named(rt_tx *tx, rt_str tenant, rt_str queue_name, rt_id id, rt_doc *doc, rt_subscription *out) {
+static rt_code load_named(rt_tx *tx, rt_str tenant, rt_str queue_name, rt_id id, rt_doc *doc,
+                          rt_subscription *out) {
     rt_doc queue_doc;
     rt_metadata queue;
     const rt_code code = rt_metadata_load(tx, tenant, queue_name, &queue_doc, &queue);
@@ -368,7 +380,9 @@ static rt_code decide_patch(rt_tx *tx, rt_command *cmd) {
     rt_subscription was;
     rt_code code = load_named(tx, c->tenant, c->queue, c->id, &doc, &was);
     if (code != RT_OK) return code;
-    if (doc.version != c->version) return rt_fail(tx->err, RT_E_CONFLICT, 0, "the subscription has changed meanwhile");
+    if (doc.version != c->version) {
+        return rt_fail(tx->err, RT_E_CONFLICT, 0, "the subscription has changed meanwhile");
+    }
     rt_subscription now = was;
     if (c->set_options) set_options(&now, &c->with);
     if (c->set_ttl) {
