@@ -145,6 +145,17 @@ static void work_backoff__overflow_gives_the_maximum(void **state) {
     assert_int_equal(rt_work_backoff_next_s(&longest, longest_s), longest_s);
 }
 
+static void work_backoff__a_double_that_rounds_below_the_last_interval_counts_as_overflow(void **state) {
+    (void)state;
+    // Above 2^62 ns doubles are 1024 ns apart. An odd number of seconds, so an odd multiple m of 512 ns, lies
+    // between two of them and goes to the even one: down for m = 1 mod 4 (as 4611686021 s), up for 3 mod 4.
+    static const sequence ROWS[] = {
+        {{1 * S, LONGEST, 0.5}, 4611686021u, 1, {9223372037u}},
+        {{1 * S, LONGEST, 0.5}, 4611686019u, 1, {4611686020u}},
+    };
+    CHECK_SEQUENCES(ROWS);
+}
+
 static void work_backoff__no_descriptor_keeps_the_last_interval(void **state) {
     (void)state;
     assert_int_equal(rt_work_backoff_next_s(NULL, 0), 1);
@@ -220,6 +231,7 @@ int main(void) {
         cmocka_unit_test(work_backoff__a_fractional_maximum_is_exceeded_by_rounding_up),
         cmocka_unit_test(work_backoff__goes_on_from_what_was_persisted),
         cmocka_unit_test(work_backoff__overflow_gives_the_maximum),
+        cmocka_unit_test(work_backoff__a_double_that_rounds_below_the_last_interval_counts_as_overflow),
         cmocka_unit_test(work_backoff__no_descriptor_keeps_the_last_interval),
         cmocka_unit_test(work_backoff__a_previous_interval_may_be_fractional),
         cmocka_unit_test(work_backoff__check_refuses_what_cannot_be_computed),
