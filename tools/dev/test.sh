@@ -95,6 +95,7 @@ test_fuzz() {
 e2e_tests() {
     local out=$ROOT/build/e2e-$1 markers=$2
     need "the end-to-end tests" "${PACKAGES_e2e[@]}"
+    [ -x "$RETRYD_BIN" ] || { echo "$RETRYD_BIN was not built" >&2; tally 0 1; return; }
     rm -rf "$out"
     mkdir -p "$out"
     # pytest's 5: nothing in that file was chosen by the markers.
