@@ -25,8 +25,8 @@ static struct curl_slist *add_header(struct curl_slist *list, const char *name, 
     return longer == NULL ? list : longer;
 }
 
-static CURLcode perform(CURL *curl, const rt_cli *cli, const char *method, const char *path, const char *body, rt_buf *answer,
-                        long *status) {
+static CURLcode perform(CURL *curl, const rt_cli *cli, const char *method, const char *path, const char *body,
+                        rt_buf *answer, long *status) {
     rt_buf url = {0};
     rt_buf_addf(&url, "%s%s", cli->url, path);
     struct curl_slist *headers = add_header(NULL, "X-Project-ID", cli->project);
@@ -108,6 +108,7 @@ void rt_cli_arg(char *path, size_t size, const char *name, const char *value) {
     if (value == NULL) return;
     char *encoded = curl_easy_escape(NULL, value, 0);
     const size_t used = strlen(path);
-    (void)snprintf(path + used, size - used, "%c%s=%s", strchr(path, '?') == NULL ? '?' : '&', name, encoded == NULL ? "" : encoded);
+    (void)snprintf(path + used, size - used, "%c%s=%s", strchr(path, '?') == NULL ? '?' : '&', name,
+                   encoded == NULL ? "" : encoded);
     curl_free(encoded);
 }

@@ -1,4 +1,5 @@
-/* commands.h: what retryctl can do, one file a noun. Each returns the exit status: 0 done, 1 refused or unreachable, 2 usage. */
+/* commands.h: what retryctl can do, one file a noun. Each returns the exit status: 0 done, 1 refused or
+ * unreachable, 2 usage. */
 #ifndef RT_CLI_COMMANDS_H
 #define RT_CLI_COMMANDS_H
 #include "client.h"

@@ -7,7 +7,7 @@ enum { PATH_BYTES = 4096 };
 
 int rt_cli_dead_list(const rt_cli *cli, int argc, char **argv) {
     static const rt_column COLUMNS[] = {
-        {"ID", "id", 0, false},       {"REASON", "reason", 0, false}, {"ATTEMPTS", "attempts", 0, true},
+        {"ID", "id", 0, false},         {"REASON", "reason", 0, false},   {"ATTEMPTS", "attempts", 0, true},
         {"POSTED", "posted", 0, false}, {"BYTES", "body_bytes", 0, true}, {"QUEUE", "queue", 80, false},
     };
     char path[PATH_BYTES] = "/v1/dead";
@@ -22,7 +22,8 @@ int rt_cli_dead_list(const rt_cli *cli, int argc, char **argv) {
     json_t *answer = rt_cli_call(cli, "GET", path, NULL);
     if (answer == NULL) return 1;
     if (rt_cli_print_json(cli, answer)) return 0;
-    rt_table_print(json_object_get(answer, "dead"), COLUMNS, sizeof COLUMNS / sizeof COLUMNS[0], "Nothing was given up.");
+    rt_table_print(json_object_get(answer, "dead"), COLUMNS, sizeof COLUMNS / sizeof COLUMNS[0],
+                   "Nothing was given up.");
     const char *next = json_string_value(json_object_get(answer, "next"));
     if (next != NULL) (void)printf("more: --marker %s\n", next);
     json_decref(answer);
@@ -33,7 +34,8 @@ int rt_cli_dead_list(const rt_cli *cli, int argc, char **argv) {
 static int many(const rt_cli *cli, const char *path, const char *verb) {
     json_t *body = json_object();
     if (cli->queue != NULL) (void)json_object_set_new(body, "queue", json_string(cli->queue));
-    if (cli->reason != NULL) (void)json_object_set_new(body, "filter", json_pack("{s:s}", "reason", cli->reason));
+    if (cli->reason != NULL)
+        (void)json_object_set_new(body, "filter", json_pack("{s:s}", "reason", cli->reason));
     if (cli->rate > 0) (void)json_object_set_new(body, "rate", json_integer(cli->rate));
     if (cli->dry_run) (void)json_object_set_new(body, "dry_run", json_true());
     json_t *answer = rt_cli_call(cli, "POST", path, body);
@@ -65,7 +67,8 @@ static int one(const rt_cli *cli, const char *method, const char *id, const char
 
 int rt_cli_dead_redrive(const rt_cli *cli, int argc, char **argv) {
     if (argc > 1) return 2;
-    return argc == 1 ? one(cli, "POST", argv[0], "/redrive", "redriven") : many(cli, "/v1/dead/redrive", "redriven");
+    return argc == 1 ? one(cli, "POST", argv[0], "/redrive", "redriven")
+                     : many(cli, "/v1/dead/redrive", "redriven");
 }
 
 int rt_cli_dead_delete(const rt_cli *cli, int argc, char **argv) {

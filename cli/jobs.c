@@ -15,8 +15,9 @@ static json_t *job_call(const rt_cli *cli, const char *method, const char *id, c
 
 static void print_attempts(const json_t *attempts) {
     static const rt_column COLUMNS[] = {
-        {"TIME", "time", 0, false},   {"EVENT", "event", 0, false},    {"ATTEMPT", "attempt", 0, true}, {"STATUS", "status", 0, true},
-        {"REASON", "reason", 0, false}, {"TOOK MS", "took_ms", 0, true}, {"NEXT IN MS", "delay_ms", 0, true}, {"TEXT", "text", 60, false},
+        {"TIME", "time", 0, false},          {"EVENT", "event", 0, false},   {"ATTEMPT", "attempt", 0, true},
+        {"STATUS", "status", 0, true},       {"REASON", "reason", 0, false}, {"TOOK MS", "took_ms", 0, true},
+        {"NEXT IN MS", "delay_ms", 0, true}, {"TEXT", "text", 60, false},
     };
     rt_table_print(attempts, COLUMNS, sizeof COLUMNS / sizeof COLUMNS[0], "No attempts yet.");
 }

@@ -1,11 +1,46 @@
 #include <curl/curl.h>
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
 #include "explain.h"
+
+/* ---- without a server
+ * -------------------------------------------------------------------------------------- */
+
+enum { EXPLAIN_ARGS_MAX = 16 };
+
+/* Hands on what main took apart, so that options may stand anywhere. */
+static int explain(const rt_cli *cli, int argc, char **argv, int (*run)(int argc, char **argv)) {
+    const char *args[EXPLAIN_ARGS_MAX];
+    int count = 0;
+    if (argc > EXPLAIN_ARGS_MAX - 5) return 2;
+    for (int i = 0; i < argc; i++) args[count++] = argv[i];
+    if (cli->json) args[count++] = "--json";
+    if (cli->previous_ms != NULL) {
+        args[count++] = "--previous-ms";
+        args[count++] = cli->previous_ms;
+    }
+    if (cli->count != NULL) {
+        args[count++] = "--count";
+        args[count++] = cli->count;
+    }
+    return run(count, (char **)(uintptr_t)args);
+}
+
+static int explain_policy(const rt_cli *cli, int argc, char **argv) {
+    return explain(cli, argc, argv, rt_explain_policy);
+}
+
+static int explain_backoff(const rt_cli *cli, int argc, char **argv) {
+    return explain(cli, argc, argv, rt_explain_backoff);
+}
+
+/* ---- commands
+ * ---------------------------------------------------------------------------------------------- */
 
 /* The first words of the command line say what to do; longer matches stand first. */
 static const struct {
@@ -14,7 +49,8 @@ static const struct {
     const char *usage, *help;
 } COMMANDS[] = {
     {"status", NULL, rt_cli_status, "status", "all queues summed up"},
-    {"queues", NULL, rt_cli_queues, "queues [--limit N] [--marker M]", "every queue of every kind, with counts"},
+    {"queues", NULL, rt_cli_queues, "queues [--limit N] [--marker M]",
+     "every queue of every kind, with counts"},
     {"queue", "pause", rt_cli_pause, "queue pause ID [--seconds N]", "stop starting its jobs"},
     {"queue", "resume", rt_cli_resume, "queue resume ID", "go on"},
     {"subscriptions", NULL, rt_cli_subscriptions, "subscriptions QUEUE", "who is told of its messages"},
@@ -25,9 +61,16 @@ static const struct {
     {"attempts", NULL, rt_cli_attempts, "attempts ID", "the attempts of a job"},
     {"dead", "list", rt_cli_dead_list, "dead list [--queue Q] [--reason R]", "jobs that were given up"},
     {"dead", "show", rt_cli_job, "dead show ID", "one of them, with its attempts"},
-    {"dead", "redrive", rt_cli_dead_redrive, "dead redrive ID | [--queue Q] [--reason R] [--rate N] [--dry-run]", "try afresh: one, or all that match"},
-    {"dead", "delete", rt_cli_dead_delete, "dead delete ID | --queue Q | --reason R [--dry-run]", "delete one, or all that match"},
+    {"dead", "redrive", rt_cli_dead_redrive,
+     "dead redrive ID | [--queue Q] [--reason R] [--rate N] [--dry-run]",
+     "try afresh: one, or all that match"},
+    {"dead", "delete", rt_cli_dead_delete, "dead delete ID | --queue Q | --reason R [--dry-run]",
+     "delete one, or all that match"},
     {"watch", NULL, rt_cli_watch, "watch [--interval SECONDS] [--once]", "the busiest queues, live"},
+    {"policy", "explain", explain_policy, "policy explain POLICY",
+     "the schedule of a delivery policy (no server needed)"},
+    {"backoff", "explain", explain_backoff, "backoff explain DESCRIPTOR|null [--previous-ms N] [--count K]",
+     "the intervals of a work backoff (no server needed)"},
 };
 enum { COMMANDS_COUNT = sizeof COMMANDS / sizeof COMMANDS[0], USAGE_COLUMNS = 44 };
 
@@ -39,13 +82,14 @@ static void print_line(FILE *out, const char *usage, const char *help) {
 static void print_help(FILE *out) {
     (void)fputs("usage: retryctl [--url URL] [--project P] [--token T] [--json] COMMAND\n\n", out);
     for (int i = 0; i < COMMANDS_COUNT; i++) print_line(out, COMMANDS[i].usage, COMMANDS[i].help);
-    print_line(out, "policy explain [--json] POLICY", "the schedule of a delivery policy (no server needed)");
-    print_line(out, "backoff explain [--json] DESCRIPTOR|null", "the intervals of a work backoff (no server needed)");
-    (void)fputs("\n--url: $RETRYD_URL, or http://127.0.0.1:8888. --project: $RETRYD_PROJECT, or \"default\". --token: $RETRYD_TOKEN.\n",
+    (void)fputs("\n--url: $RETRYD_URL, or http://127.0.0.1:8888. --project: $RETRYD_PROJECT, or \"default\". "
+                "--token: $RETRYD_TOKEN.\n",
                 out);
 }
 
-/* ---- options --------------------------------------------------------------------------------------------------------- */
+/* ---- options
+ * ---------------------------------------------------------------------------------------------------------
+ */
 
 /* Where the value of an option goes; exactly one of the two. */
 typedef struct option_spot {
@@ -65,10 +109,13 @@ static bool to_number(const char *text, long *out) {
 /* Takes option argv[*i] and its value. False: said why. */
 static bool take_option(rt_cli *cli, int argc, char **argv, int *i) {
     const option_spot SPOTS[] = {
-        {"--url", &cli->url, NULL, NULL},       {"--project", &cli->project, NULL, NULL}, {"--token", &cli->token, NULL, NULL},
-        {"--queue", &cli->queue, NULL, NULL},   {"--reason", &cli->reason, NULL, NULL},   {"--marker", &cli->marker, NULL, NULL},
-        {"--limit", NULL, &cli->limit, NULL},   {"--seconds", NULL, &cli->seconds, NULL}, {"--rate", NULL, &cli->rate, NULL},
-        {"--interval", NULL, &cli->interval, NULL}, {"--json", NULL, NULL, &cli->json},   {"--dry-run", NULL, NULL, &cli->dry_run},
+        {"--url", &cli->url, NULL, NULL},       {"--project", &cli->project, NULL, NULL},
+        {"--token", &cli->token, NULL, NULL},   {"--previous-ms", &cli->previous_ms, NULL, NULL},
+        {"--count", &cli->count, NULL, NULL},   {"--queue", &cli->queue, NULL, NULL},
+        {"--reason", &cli->reason, NULL, NULL}, {"--marker", &cli->marker, NULL, NULL},
+        {"--limit", NULL, &cli->limit, NULL},   {"--seconds", NULL, &cli->seconds, NULL},
+        {"--rate", NULL, &cli->rate, NULL},     {"--interval", NULL, &cli->interval, NULL},
+        {"--json", NULL, NULL, &cli->json},     {"--dry-run", NULL, NULL, &cli->dry_run},
         {"--once", NULL, NULL, &cli->once},
     };
     for (size_t s = 0; s < sizeof SPOTS / sizeof SPOTS[0]; s++) {
@@ -93,7 +140,8 @@ static bool take_option(rt_cli *cli, int argc, char **argv, int *i) {
     return false;
 }
 
-/* ---- dispatch -------------------------------------------------------------------------------------------------------- */
+/* ---- dispatch
+ * -------------------------------------------------------------------------------------------------------- */
 
 static int run(const rt_cli *cli, int count, char **words) {
     for (int i = 0; i < COMMANDS_COUNT; i++) {
@@ -104,8 +152,8 @@ static int run(const rt_cli *cli, int count, char **words) {
         if (status == 2) (void)fprintf(stderr, "usage: retryctl %s\n", COMMANDS[i].usage);
         return status;
     }
-    (void)fprintf(stderr, "retryctl: there is no command \"%s%s%s\"; see retryctl --help\n", count > 0 ? words[0] : "",
-                  count > 1 ? " " : "", count > 1 ? words[1] : "");
+    (void)fprintf(stderr, "retryctl: there is no command \"%s%s%s\"; see retryctl --help\n",
+                  count > 0 ? words[0] : "", count > 1 ? " " : "", count > 1 ? words[1] : "");
     return 2;
 }
 
@@ -114,13 +162,7 @@ static const char *env_or(const char *name, const char *preset) {
     return value != NULL && value[0] != '\0' ? value : preset;
 }
 
-static bool is_pair(int argc, char **argv, const char *noun, const char *verb) {
-    return argc >= 3 && strcmp(argv[1], noun) == 0 && strcmp(argv[2], verb) == 0;
-}
-
 int main(int argc, char **argv) {
-    if (is_pair(argc, argv, "policy", "explain")) return rt_explain_policy(argc - 3, argv + 3);
-    if (is_pair(argc, argv, "backoff", "explain")) return rt_explain_backoff(argc - 3, argv + 3);
     rt_cli cli = {
         .url = env_or("RETRYD_URL", "http://127.0.0.1:8888"),
         .project = env_or("RETRYD_PROJECT", "default"),

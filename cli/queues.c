@@ -24,9 +24,17 @@ static void set_limit(char *path, const rt_cli *cli) {
 
 int rt_cli_queues(const rt_cli *cli, int argc, char **argv) {
     static const rt_column COLUMNS[] = {
-        {"ID", "id", 0, false},           {"KIND", "kind", 0, false}, {"READY", "ready", 0, true}, {"SCHEDULED", "scheduled", 0, true},
-        {"FREE", "free", 0, true},        {"LEASED", "leased", 0, true}, {"DEAD", "dead", 0, true}, {"DONE", "done", 0, true},
-        {"NEXT DUE", "next_due", 0, false}, {"PAUSED", "paused", 0, false}, {"NAME", "name", 60, false},
+        {"ID", "id", 0, false},
+        {"KIND", "kind", 0, false},
+        {"READY", "ready", 0, true},
+        {"SCHEDULED", "scheduled", 0, true},
+        {"FREE", "free", 0, true},
+        {"LEASED", "leased", 0, true},
+        {"DEAD", "dead", 0, true},
+        {"DONE", "done", 0, true},
+        {"NEXT DUE", "next_due", 0, false},
+        {"PAUSED", "paused", 0, false},
+        {"NAME", "name", 60, false},
     };
     (void)argv;
     if (argc != 0) return 2;
@@ -59,12 +67,16 @@ static int post_to_queue(const rt_cli *cli, const char *id, const char *verb, js
 
 int rt_cli_pause(const rt_cli *cli, int argc, char **argv) {
     if (argc != 1) return 2;
-    return post_to_queue(cli, argv[0], "pause", cli->seconds > 0 ? json_pack("{s:I}", "seconds", (json_int_t)cli->seconds) : NULL);
+    return post_to_queue(cli, argv[0], "pause",
+                         cli->seconds > 0 ? json_pack("{s:I}", "seconds", (json_int_t)cli->seconds) : NULL);
 }
 
-int rt_cli_resume(const rt_cli *cli, int argc, char **argv) { return argc == 1 ? post_to_queue(cli, argv[0], "resume", NULL) : 2; }
+int rt_cli_resume(const rt_cli *cli, int argc, char **argv) {
+    return argc == 1 ? post_to_queue(cli, argv[0], "resume", NULL) : 2;
+}
 
-static json_t *zaqar(const rt_cli *cli, const char *method, const char *queue, const char *what, const json_t *body) {
+static json_t *zaqar(const rt_cli *cli, const char *method, const char *queue, const char *what,
+                     const json_t *body) {
     char segment[PATH_BYTES / 2];
     char path[PATH_BYTES];
     rt_cli_segment(segment, sizeof segment, queue);
@@ -75,24 +87,29 @@ static json_t *zaqar(const rt_cli *cli, const char *method, const char *queue, c
 
 int rt_cli_subscriptions(const rt_cli *cli, int argc, char **argv) {
     static const rt_column COLUMNS[] = {
-        {"ID", "id", 0, false}, {"CONFIRMED", "confirmed", 0, false}, {"AGE", "age", 0, true}, {"TTL", "ttl", 0, true},
-        {"SUBSCRIBER", "subscriber", 80, false},
+        {"ID", "id", 0, false},  {"CONFIRMED", "confirmed", 0, false},    {"AGE", "age", 0, true},
+        {"TTL", "ttl", 0, true}, {"SUBSCRIBER", "subscriber", 80, false},
     };
     if (argc != 1) return 2;
     json_t *answer = zaqar(cli, "GET", argv[0], "subscriptions", NULL);
     if (answer == NULL) return 1;
     if (rt_cli_print_json(cli, answer)) return 0;
-    rt_table_print(json_object_get(answer, "subscriptions"), COLUMNS, COUNT(COLUMNS), "Nobody has subscribed to this queue.");
+    rt_table_print(json_object_get(answer, "subscriptions"), COLUMNS, COUNT(COLUMNS),
+                   "Nobody has subscribed to this queue.");
     json_decref(answer);
     return 0;
 }
 
 int rt_cli_messages(const rt_cli *cli, int argc, char **argv) {
     static const rt_column COLUMNS[] = {
-        {"ID", "id", 0, false}, {"AGE", "age", 0, true}, {"TTL", "ttl", 0, true}, {"BODY", "body", 80, false},
+        {"ID", "id", 0, false},
+        {"AGE", "age", 0, true},
+        {"TTL", "ttl", 0, true},
+        {"BODY", "body", 80, false},
     };
     if (argc != 1) return 2;
-    json_t *answer = zaqar(cli, "GET", argv[0], "messages?echo=true&include_claimed=true&include_delayed=true", NULL);
+    json_t *answer =
+        zaqar(cli, "GET", argv[0], "messages?echo=true&include_claimed=true&include_delayed=true", NULL);
     if (answer == NULL) return 1;
     if (rt_cli_print_json(cli, answer)) return 0;
     rt_table_print(json_object_get(answer, "messages"), COLUMNS, COUNT(COLUMNS), "The queue is empty.");
@@ -133,7 +150,8 @@ int rt_cli_status(const rt_cli *cli, int argc, char **argv) {
         json_t *row;
         json_array_foreach(json_object_get(answer, "queues"), i, row) {
             queues++;
-            for (size_t s = 0; s < COUNT(STATES); s++) sums[s] += json_integer_value(json_object_get(row, STATES[s]));
+            for (size_t s = 0; s < COUNT(STATES); s++)
+                sums[s] += json_integer_value(json_object_get(row, STATES[s]));
         }
         const char *next = json_string_value(json_object_get(answer, "next"));
         (void)snprintf(path, sizeof path, "/v1/queues?limit=1000");
@@ -142,7 +160,8 @@ int rt_cli_status(const rt_cli *cli, int argc, char **argv) {
         if (next == NULL) break;
     }
     json_t *all = json_pack("{s:I}", "queues", (json_int_t)queues);
-    for (size_t s = 0; s < COUNT(STATES); s++) (void)json_object_set_new(all, STATES[s], json_integer(sums[s]));
+    for (size_t s = 0; s < COUNT(STATES); s++)
+        (void)json_object_set_new(all, STATES[s], json_integer(sums[s]));
     if (rt_cli_print_json(cli, all)) return 0;
     rt_fields_print(all);
     json_decref(all);

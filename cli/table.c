@@ -13,10 +13,12 @@ bool rt_colour(void) {
 }
 
 const char *rt_colour_of(const char *word) {
-    static const struct { const char *word, *escape; } COLOURS[] = {
-        {"delivered", "\033[32m"}, {"done", "\033[32m"},    {"dead", "\033[31m"},     {"attempt", "\033[33m"},
-        {"scheduled", "\033[33m"}, {"ready", "\033[36m"},   {"redriven", "\033[36m"}, {"ended", "\033[2m"},
-        {"leased", "\033[35m"},
+    static const struct {
+        const char *word, *escape;
+    } COLOURS[] = {
+        {"delivered", "\033[32m"}, {"done", "\033[32m"},      {"dead", "\033[31m"},
+        {"attempt", "\033[33m"},   {"scheduled", "\033[33m"}, {"ready", "\033[36m"},
+        {"redriven", "\033[36m"},  {"ended", "\033[2m"},      {"leased", "\033[35m"},
     };
     if (!rt_colour()) return "";
     for (size_t i = 0; i < sizeof COLOURS / sizeof COLOURS[0]; i++) {
@@ -48,8 +50,10 @@ static void cut(char *text, int width) {
 /* Control characters would move the cursor: shown as blanks. */
 static void cell(const json_t *value, int width_max, char *out) {
     if (json_is_string(value)) (void)snprintf(out, CELL_BYTES, "%s", json_string_value(value));
-    else if (json_is_integer(value)) (void)snprintf(out, CELL_BYTES, "%lld", (long long)json_integer_value(value));
-    else if (json_is_boolean(value)) (void)snprintf(out, CELL_BYTES, "%s", json_is_true(value) ? "yes" : "no");
+    else if (json_is_integer(value))
+        (void)snprintf(out, CELL_BYTES, "%lld", (long long)json_integer_value(value));
+    else if (json_is_boolean(value))
+        (void)snprintf(out, CELL_BYTES, "%s", json_is_true(value) ? "yes" : "no");
     else if (value == NULL || json_is_null(value)) (void)snprintf(out, CELL_BYTES, "-");
     else {
         char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);

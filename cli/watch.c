@@ -11,9 +11,9 @@ enum { ROWS_MAX = 20 };
 /* The busiest queues on top, then the newest events, drawn again every interval until Ctrl-C. */
 static void draw(const json_t *queues, bool clear) {
     static const rt_column COLUMNS[] = {
-        {"KIND", "kind", 0, false},  {"READY", "ready", 0, true}, {"SCHEDULED", "scheduled", 0, true}, {"FREE", "free", 0, true},
-        {"LEASED", "leased", 0, true}, {"DEAD", "dead", 0, true}, {"DONE", "done", 0, true}, {"NEXT DUE", "next_due", 0, false},
-        {"NAME", "name", 50, false},
+        {"KIND", "kind", 0, false}, {"READY", "ready", 0, true},        {"SCHEDULED", "scheduled", 0, true},
+        {"FREE", "free", 0, true},  {"LEASED", "leased", 0, true},      {"DEAD", "dead", 0, true},
+        {"DONE", "done", 0, true},  {"NEXT DUE", "next_due", 0, false}, {"NAME", "name", 50, false},
     };
     if (clear) (void)fputs("\033[H\033[2J", stdout);
     rt_table_print(queues, COLUMNS, sizeof COLUMNS / sizeof COLUMNS[0], "There are no queues yet.");
@@ -22,7 +22,8 @@ static void draw(const json_t *queues, bool clear) {
 static json_int_t pending(const json_t *row) {
     static const char *const STATES[] = {"ready", "scheduled", "free", "leased", "dead"};
     json_int_t sum = 0;
-    for (size_t i = 0; i < sizeof STATES / sizeof STATES[0]; i++) sum += json_integer_value(json_object_get(row, STATES[i]));
+    for (size_t i = 0; i < sizeof STATES / sizeof STATES[0]; i++)
+        sum += json_integer_value(json_object_get(row, STATES[i]));
     return sum;
 }
 

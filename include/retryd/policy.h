@@ -18,7 +18,9 @@ typedef enum rt_backoff_function {
 
 /* none: d. full: uniform in [0, d]. equal: d/2 + uniform in [0, d/2]. decorrelated: uniform in [MIN, 3 x last], at most MAX.
  * Source: AWS Architecture Blog, "Exponential Backoff And Jitter", 2015. */
-typedef enum rt_jitter { RT_JITTER_NONE, RT_JITTER_FULL, RT_JITTER_EQUAL, RT_JITTER_DECORRELATED, RT_JITTER_COUNT } rt_jitter;
+typedef enum rt_jitter {
+    RT_JITTER_NONE, RT_JITTER_FULL, RT_JITTER_EQUAL, RT_JITTER_DECORRELATED, RT_JITTER_COUNT
+} rt_jitter;
 
 enum {
     RT_BACKOFF_RETRIES_MAX = 100,
@@ -51,7 +53,9 @@ typedef struct rt_delivery_policy {
     rt_status_range retry_on[RT_RETRY_ON_MAX]; /* statuses retried beyond the document's */
 } rt_delivery_policy;
 
-typedef enum rt_phase { RT_PHASE_IMMEDIATE, RT_PHASE_PRE_BACKOFF, RT_PHASE_BACKOFF, RT_PHASE_POST_BACKOFF, RT_PHASE_COUNT } rt_phase;
+typedef enum rt_phase {
+    RT_PHASE_IMMEDIATE, RT_PHASE_PRE_BACKOFF, RT_PHASE_BACKOFF, RT_PHASE_POST_BACKOFF, RT_PHASE_COUNT
+} rt_phase;
 
 /* The defaults of the document: 21 retries. */
 rt_delivery_policy rt_delivery_policy_default(void);

@@ -45,7 +45,8 @@ rt_code rt_ring_open(size_t count_max, size_t bytes_max, rt_ring **out, rt_err *
 bool rt_ring_push(rt_ring *r, void *item, size_t bytes) {
     pthread_mutex_lock(&r->lock);
     // One item larger than all the room still passes through an empty ring, or it could never pass.
-    const bool fits = r->count < r->cap && (r->count == 0 || (bytes <= r->bytes_max && r->bytes <= r->bytes_max - bytes));
+    const bool fits =
+        r->count < r->cap && (r->count == 0 || (bytes <= r->bytes_max && r->bytes <= r->bytes_max - bytes));
     bool wake = false;
     if (fits) {
         r->slots[(r->first + r->count) % r->cap] = (slot){.item = item, .bytes = bytes};

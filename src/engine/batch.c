@@ -21,7 +21,9 @@ rt_command *rt_command_list_pop(rt_command_list *l) {
     return cmd;
 }
 
-static uint64_t clock_us(const rt_engine *e) { return e->settings.mono_us == NULL ? 0 : e->settings.mono_us(); }
+static uint64_t clock_us(const rt_engine *e) {
+    return e->settings.mono_us == NULL ? 0 : e->settings.mono_us();
+}
 
 rt_batch *rt_batch_open(rt_engine *e) {
     if (e->open != NULL) return e->open;
@@ -93,7 +95,8 @@ static void note_job(rt_engine *e, rt_tally *t, const rt_job *was, const rt_job 
     if (now == NULL) return;
     count_job(t, was, now);
     if (now->state == RT_JOB_READY) e->ready_pending = true;
-    const bool waits = now->state == RT_JOB_SCHEDULED || (now->state == RT_JOB_LEASED && !(now->flags & RT_JOB_PULL));
+    const bool waits =
+        now->state == RT_JOB_SCHEDULED || (now->state == RT_JOB_LEASED && !(now->flags & RT_JOB_PULL));
     // Out of memory: the wake time is on disk, and the next look at all of them finds it.
     if (waits && !rt_schedule_wake(&e->schedule, now->queue, now->due_ms)) e->wakes_pending = true;
     if (now->state != RT_JOB_DONE && now->state != RT_JOB_DEAD) note_expiry(e, now->expires_ms);
@@ -107,7 +110,8 @@ static void note_queue(rt_engine *e, const rt_queue *queue) {
 }
 
 static void note_event(rt_tally *t, const rt_event *event) {
-    if (event->attempt > 0 && (event->type == RT_EVENT_ATTEMPT || event->type == RT_EVENT_DEAD)) t->failed[event->reason]++;
+    if (event->attempt > 0 && (event->type == RT_EVENT_ATTEMPT || event->type == RT_EVENT_DEAD))
+        t->failed[event->reason]++;
 }
 
 static void note_change(rt_engine *e, const rt_tx *tx) {
@@ -117,8 +121,12 @@ static void note_change(rt_engine *e, const rt_tx *tx) {
         const rt_op *op = &tx->ops[i];
         switch (op->kind) {
             case RT_OP_JOB: note_job(e, t, op->job.was, op->job.now); break;
-            case RT_OP_QUEUE: if (op->queue.now != NULL) note_queue(e, op->queue.now); break;
-            case RT_OP_LEASE: if (op->lease.now != NULL) note_expiry(e, op->lease.now->until_ms); break;
+            case RT_OP_QUEUE:
+                if (op->queue.now != NULL) note_queue(e, op->queue.now);
+                break;
+            case RT_OP_LEASE:
+                if (op->lease.now != NULL) note_expiry(e, op->lease.now->until_ms);
+                break;
             case RT_OP_DOC:
                 if (op->doc.now == NULL) break;
                 note_expiry(e, op->doc.now->expires_ms);
@@ -135,7 +143,8 @@ static void note_change(rt_engine *e, const rt_tx *tx) {
 /* ---- deciding ------------------------------------------------------------------------------------------------------- */
 
 rt_code rt_batch_apply(rt_engine *e, rt_tx *tx) {
-    if (tx->overflow) return rt_fail(tx->err, RT_E_TOO_LARGE, 0, "the request touches too many records at once");
+    if (tx->overflow)
+        return rt_fail(tx->err, RT_E_TOO_LARGE, 0, "the request touches too many records at once");
     if (tx->ops_count == 0) return RT_OK;
     const rt_change change = {
         .guards = tx->guards,
@@ -292,7 +301,8 @@ static void settle_failed(rt_engine *e, rt_batch *b, const rt_err *why) {
     }
     for (rt_command *cmd = b->commands.first; cmd != NULL; cmd = cmd->next) {
         // Refusals too: they may rest on what an earlier command of this batch had written.
-        cmd->code = rt_fail(&cmd->err, why->code == RT_E_FULL ? RT_E_FULL : RT_E_UNAVAILABLE, why->sys_errno, "%s", why->msg);
+        cmd->code = rt_fail(&cmd->err, why->code == RT_E_FULL ? RT_E_FULL : RT_E_UNAVAILABLE, why->sys_errno,
+                            "%s", why->msg);
     }
     answer(e, b);
 }

@@ -11,7 +11,7 @@ enum { RT_CURSOR_SLICE = 64 }; /* records a cursor touches in one change */
 typedef enum rt_cursor_kind {
     RT_CURSOR_NONE = 0,
     RT_CURSOR_FANOUT,    /* deliveries of posted messages to the subscriptions of `queue` up to `last`, see fanout.h */
-    RT_CURSOR_DRAIN,     /* empties queue `queue`: jobs end with `reason`; dead ones stay if keep_dead; then the queue goes */
+    RT_CURSOR_DRAIN,     /* empties queue `queue`: jobs end with `reason`, dead ones stay if keep_dead; then it goes */
     RT_CURSOR_UNSUBSCRIBE, /* removes all subscriptions of message queue `queue` up to `last` */
     RT_CURSOR_DEAD,      /* redrives or deletes dead jobs that match `filter`, up to `last` */
     RT_CURSOR_KIND_COUNT

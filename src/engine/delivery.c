@@ -33,7 +33,8 @@ static rt_code load_governed(rt_tx *tx, const rt_job *job, governed *out) {
     if (code == RT_E_ABSENT) return RT_OK;
     if (code != RT_OK) return code;
     rt_subscription *s = &out->subscription;
-    if (!rt_subscription_decode(doc.value, s)) return rt_fail(tx->err, RT_E_CORRUPT, 0, "subscription cannot be read");
+    if (!rt_subscription_decode(doc.value, s))
+        return rt_fail(tx->err, RT_E_CORRUPT, 0, "subscription cannot be read");
 
     const rt_str queue_name = rt_metadata_name(tx->arena, s->tenant, s->queue_name);
     if (queue_name.ptr == NULL) return RT_E_NOMEM;
@@ -187,7 +188,8 @@ static void deliver(rt_tx *tx, const rt_job *job, const rt_event *attempt) {
 }
 
 /* The delay before the next attempt; false: there is none. */
-static bool next_delay(rt_tx *tx, const rt_job *job, const rt_delivery_policy *p, const rt_outcome *o, uint64_t *delay_ms) {
+static bool next_delay(rt_tx *tx, const rt_job *job, const rt_delivery_policy *p, const rt_outcome *o,
+                       uint64_t *delay_ms) {
     rt_phase phase;
     if (!rt_delivery_policy_delay(p, job->attempt + 1, delay_ms, &phase)) return false;
     *delay_ms = rt_delivery_policy_jittered(p, *delay_ms, job->interval_ms, rt_rng_next(tx->rng));
@@ -199,7 +201,8 @@ static bool next_delay(rt_tx *tx, const rt_job *job, const rt_delivery_policy *p
     return true;
 }
 
-static void try_again(rt_tx *tx, const rt_job *job, const rt_delivery_policy *p, uint64_t delay_ms, rt_event event) {
+static void try_again(rt_tx *tx, const rt_job *job, const rt_delivery_policy *p, uint64_t delay_ms,
+                      rt_event event) {
     rt_job now = *job;
     now.state = RT_JOB_SCHEDULED;
     now.lease = 0;
@@ -240,7 +243,8 @@ static rt_code decide_settle(rt_tx *tx, rt_command *cmd) {
         .text = {.ptr = o->text, .len = o->text_len},
     };
     const rt_verdict verdict = judge(o, &by.policy);
-    s->worked = verdict == RT_VERDICT_SUCCESS || (verdict == RT_VERDICT_REJECTED && o->reason == RT_REASON_STATUS);
+    s->worked =
+        verdict == RT_VERDICT_SUCCESS || (verdict == RT_VERDICT_REJECTED && o->reason == RT_REASON_STATUS);
     uint64_t delay_ms;
     if (verdict == RT_VERDICT_SUCCESS) {
         deliver(tx, &job, &attempt);

@@ -16,8 +16,8 @@ rt_engine_settings rt_engine_settings_default(void) {
     };
 }
 
-rt_code rt_engine_open(rt_store *store, const rt_executor *executor, const rt_engine_settings *settings, uint64_t seed,
-                       rt_engine **out, rt_err *err) {
+rt_code rt_engine_open(rt_store *store, const rt_executor *executor, const rt_engine_settings *settings,
+                       uint64_t seed, rt_engine **out, rt_err *err) {
     rt_engine *e = calloc(1, sizeof *e);
     if (e == NULL) return rt_fail(err, RT_E_NOMEM, 0, "engine");
     e->store = store;
@@ -55,7 +55,8 @@ void rt_engine_outcome(rt_engine *e, const rt_outcome *outcome) { rt_upkeep_outc
 
 rt_job_state rt_schedule_place(const rt_engine *e, rt_id queue) {
     const rt_lane *lane = rt_map_get(&e->schedule.lanes, queue);
-    const bool waits = lane != NULL && (lane->backlog || lane->paused_until_ms > e->now_ms || lane->in_flight >= lane->room);
+    const bool waits =
+        lane != NULL && (lane->backlog || lane->paused_until_ms > e->now_ms || lane->in_flight >= lane->room);
     return waits ? RT_JOB_SCHEDULED : RT_JOB_READY;
 }
 
@@ -72,10 +73,17 @@ static void tidy(rt_engine *e) {
 
 static int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
 
+/* A store that has no descriptor to tell by is asked again for batches whose end it did not know. */
+static int64_t ask_again_ms(const rt_engine *e) {
+    return e->ended_count > 0 && e->store->fd < 0 ? e->now_ms + RT_STORE_PAUSE_MS : INT64_MAX;
+}
+
 static int64_t next_step_ms(const rt_engine *e) {
     if (e->inbox.count > 0) return e->now_ms;
-    const bool full = e->schedule.in_flight >= e->schedule.in_flight_max || e->schedule.bytes >= e->schedule.bytes_max;
+    const bool full =
+        e->schedule.in_flight >= e->schedule.in_flight_max || e->schedule.bytes >= e->schedule.bytes_max;
     int64_t next = earlier(rt_upkeep_next_ms(e), e->tidy_pending ? e->now_ms : e->tidy_at_ms);
+    next = earlier(next, ask_again_ms(e));
     if (e->own.count > 0) next = e->now_ms;
     const bool late = atomic_load_explicit(&e->metrics.oldest_due_ms, memory_order_relaxed) != 0;
     if (late) next = earlier(next, e->publish_at_ms); // or the metric would stay when the lateness has gone
@@ -110,7 +118,7 @@ static void publish(rt_engine *e) {
 int64_t rt_engine_step(rt_engine *e, int64_t now_ms) {
     e->now_ms = now_ms;
     rt_batch_settle(e);
-    if (e->ended_count >= BATCHES_MAX) return INT64_MAX; // its store tells when one has ended
+    if (e->ended_count >= BATCHES_MAX) return ask_again_ms(e); // nothing more until one has ended
     rt_upkeep(e);
     rt_batch_decide(e, e->settings.batch_commands_max);
     rt_take_due(e);

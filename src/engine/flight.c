@@ -11,7 +11,8 @@ static void free_flight(rt_flight *flight) {
 
 void rt_flights_deinit(rt_flights *f) {
     size_t at = 0;
-    for (rt_flight *x = rt_map_next(&f->by_job, &at); x != NULL; x = rt_map_next(&f->by_job, &at)) free_flight(x);
+    for (rt_flight *x = rt_map_next(&f->by_job, &at); x != NULL; x = rt_map_next(&f->by_job, &at))
+        free_flight(x);
     rt_map_deinit(&f->by_job);
     rt_heap_deinit(&f->deadlines);
 }

@@ -11,7 +11,8 @@ void rt_schedule_init(rt_schedule *s, uint32_t in_flight_max, uint64_t bytes_max
 
 void rt_schedule_deinit(rt_schedule *s) {
     size_t at = 0;
-    for (rt_lane *lane = rt_map_next(&s->lanes, &at); lane != NULL; lane = rt_map_next(&s->lanes, &at)) free(lane);
+    for (rt_lane *lane = rt_map_next(&s->lanes, &at); lane != NULL; lane = rt_map_next(&s->lanes, &at))
+        free(lane);
     rt_map_deinit(&s->lanes);
     rt_heap_deinit(&s->waiting);
 }
@@ -21,7 +22,8 @@ rt_lane *rt_schedule_lane(rt_schedule *s, rt_id queue) {
     if (lane != NULL) return lane;
     lane = calloc(1, sizeof *lane);
     if (lane == NULL) return NULL;
-    *lane = (rt_lane){.wake = {.tie = queue}, .queue = queue, .room = RT_ROOM_FIRST, .room_max = RT_ROOM_FIRST};
+    *lane =
+        (rt_lane){.wake = {.tie = queue}, .queue = queue, .room = RT_ROOM_FIRST, .room_max = RT_ROOM_FIRST};
     if (!rt_map_put(&s->lanes, queue, lane)) {
         free(lane);
         return NULL;
@@ -85,7 +87,8 @@ static uint32_t credit_at(const rt_schedule *s, int64_t now_ms) {
     const uint32_t most = RT_SUSPECT_CREDIT_MAX * RT_SUSPECT_SHARE;
     const int64_t passed = now_ms - s->credit_at_ms;
     if (passed <= 0) return s->credit; // the clock stood still or was set back
-    const int64_t more = passed < RT_SUSPECT_CREDIT_MAX ? passed * RT_SUSPECT_TRICKLE_PER_MS * RT_SUSPECT_SHARE : most;
+    const int64_t more =
+        passed < RT_SUSPECT_CREDIT_MAX ? passed * RT_SUSPECT_TRICKLE_PER_MS * RT_SUSPECT_SHARE : most;
     return s->credit + (uint32_t)more < most ? s->credit + (uint32_t)more : most;
 }
 

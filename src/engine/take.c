@@ -147,7 +147,8 @@ static uint32_t take_ready(rt_engine *e, uint32_t budget) {
 
 /* A lease of a node that is gone has run out: that was an attempt, and it says nothing of the endpoint. */
 static void settle_lost(rt_engine *e, const rt_job *job) {
-    const rt_outcome lost = {.job = job->id, .token = job->lease, .reason = RT_REASON_LOST, .retry_after_ms = -1};
+    const rt_outcome lost = {
+        .job = job->id, .token = job->lease, .reason = RT_REASON_LOST, .retry_after_ms = -1};
     rt_upkeep_outcome(e, &lost);
 }
 
@@ -172,11 +173,13 @@ static uint32_t serve(rt_engine *e, rt_lane *lane, uint32_t budget, rt_code *cod
     if (*code != RT_OK) return 0;
     if (lane->paused_until_ms > e->now_ms) {
         lane->backlog = true;
-        if (lane->paused_until_ms != INT64_MAX) (void)rt_schedule_wake(&e->schedule, lane->queue, lane->paused_until_ms);
+        if (lane->paused_until_ms != INT64_MAX)
+            (void)rt_schedule_wake(&e->schedule, lane->queue, lane->paused_until_ms);
         return 0;
     }
     page p = {.e = e, .max = budget < RT_LANE_QUANTUM ? budget : RT_LANE_QUANTUM};
-    const rt_job_range range = {.index = RT_INDEX_DUE, .queue = lane->queue, .until_ms = INT64_MAX, .to_take = true};
+    const rt_job_range range = {
+        .index = RT_INDEX_DUE, .queue = lane->queue, .until_ms = INT64_MAX, .to_take = true};
     *code = list_page(e, &range, add_due, &p);
     if (*code != RT_OK) return 0;
     const bool had_room = start_page(e, lane, &p, code);

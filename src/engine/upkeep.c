@@ -4,8 +4,8 @@
 
 /* Every command here belongs to the engine itself and is asked again until it is durable: nobody else would. */
 static bool must_repeat(const rt_command *cmd) {
-    return cmd->code == RT_E_UNAVAILABLE || cmd->code == RT_E_FULL || cmd->code == RT_E_CONFLICT || cmd->code == RT_E_IO ||
-           cmd->code == RT_E_NOMEM || cmd->code == RT_E_AGAIN;
+    return cmd->code == RT_E_UNAVAILABLE || cmd->code == RT_E_FULL || cmd->code == RT_E_CONFLICT ||
+           cmd->code == RT_E_IO || cmd->code == RT_E_NOMEM || cmd->code == RT_E_AGAIN;
 }
 
 static void submit_own(rt_engine *e, rt_command *cmd) {
@@ -16,7 +16,7 @@ static void submit_own(rt_engine *e, rt_command *cmd) {
 /* ---- outcomes ------------------------------------------------------------------------------------------------------ */
 
 typedef struct own_settle {
-    rt_settle settle; /* first member */
+    rt_settle settle;  /* first member */
     rt_flight *flight; /* NULL: of another node that is gone */
 } own_settle;
 
@@ -33,7 +33,8 @@ static void settle_done(rt_command *cmd) {
 
 void rt_upkeep_outcome(rt_engine *e, const rt_outcome *outcome) {
     rt_flight *flight = rt_flights_find(&e->flights, outcome->job, outcome->token);
-    if (flight != NULL && flight->settling) return; // told twice, or late after its lease: the first word stands
+    if (flight != NULL && flight->settling)
+        return; // told twice, or late after its lease: the first word stands
     if (flight == NULL && (e->store->sole_owner || outcome->reason != RT_REASON_LOST)) return;
     own_settle *o = malloc(sizeof *o);
     // Out of memory: the attempt stays open until its lease runs out, and is then told lost.
@@ -55,7 +56,8 @@ void rt_upkeep_outcome(rt_engine *e, const rt_outcome *outcome) {
 static void settle_overdue(rt_engine *e) {
     rt_flight *flight;
     while ((flight = rt_flights_overdue(&e->flights, e->now_ms)) != NULL) {
-        const rt_outcome lost = {.job = flight->job, .token = flight->token, .reason = RT_REASON_LOST, .retry_after_ms = -1};
+        const rt_outcome lost = {
+            .job = flight->job, .token = flight->token, .reason = RT_REASON_LOST, .retry_after_ms = -1};
         rt_upkeep_outcome(e, &lost);
         if (flight->settling) continue;
         (void)rt_heap_set(&e->flights.deadlines, &flight->deadline, e->now_ms + RT_STORE_PAUSE_MS);
@@ -150,7 +152,8 @@ static void find_cursors(rt_engine *e) {
     if (!e->cursors_pending || e->cursors_busy > 0 || e->now_ms < e->store_pause_until_ms) return;
     rt_view *view = look(e);
     if (view == NULL) return;
-    e->cursors_pending = rt_view_docs(view, RT_DOC_CURSOR, RT_STR_EMPTY, RT_STR_EMPTY, add_cursor, e) != RT_OK;
+    e->cursors_pending =
+        rt_view_docs(view, RT_DOC_CURSOR, RT_STR_EMPTY, RT_STR_EMPTY, add_cursor, e) != RT_OK;
     rt_view_close(view);
 }
 
@@ -196,6 +199,7 @@ static void poll_others(rt_engine *e) {
     e->poll_at_ms = e->now_ms + RT_POLL_MS;
     e->ready_pending = true;
     e->wakes_pending = true;
+    e->cursors_pending = true; // of a node that is gone
     rt_schedule_doubt(&e->schedule);
     if (e->expiry_at_ms > e->now_ms) e->expiry_at_ms = e->now_ms;
 }

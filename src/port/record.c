@@ -25,8 +25,8 @@ const char *rt_reason_name(rt_reason reason) {
 
 const char *rt_job_state_name(rt_job_state state) {
     static const char *const NAMES[RT_JOB_STATE_COUNT] = {
-        [RT_JOB_NONE] = "none",           [RT_JOB_READY] = "ready", [RT_JOB_SCHEDULED] = "scheduled",
-        [RT_JOB_FREE] = "free",           [RT_JOB_LEASED] = "leased", [RT_JOB_DEAD] = "dead",
+        [RT_JOB_NONE] = "none", [RT_JOB_READY] = "ready",   [RT_JOB_SCHEDULED] = "scheduled",
+        [RT_JOB_FREE] = "free", [RT_JOB_LEASED] = "leased", [RT_JOB_DEAD] = "dead",
         [RT_JOB_DONE] = "done",
     };
     return state < RT_JOB_STATE_COUNT ? NAMES[state] : "unknown";
@@ -34,8 +34,8 @@ const char *rt_job_state_name(rt_job_state state) {
 
 const char *rt_event_type_name(rt_event_type type) {
     static const char *const NAMES[RT_EVENT_TYPE_COUNT] = {
-        [RT_EVENT_NONE] = "none",   [RT_EVENT_ATTEMPT] = "attempt",   [RT_EVENT_DELIVERED] = "delivered",
-        [RT_EVENT_DEAD] = "dead",   [RT_EVENT_ENDED] = "ended",       [RT_EVENT_REDRIVEN] = "redriven",
+        [RT_EVENT_NONE] = "none",   [RT_EVENT_ATTEMPT] = "attempt", [RT_EVENT_DELIVERED] = "delivered",
+        [RT_EVENT_DEAD] = "dead",   [RT_EVENT_ENDED] = "ended",     [RT_EVENT_REDRIVEN] = "redriven",
         [RT_EVENT_MOVED] = "moved",
     };
     return type < RT_EVENT_TYPE_COUNT ? NAMES[type] : "unknown";

@@ -19,8 +19,8 @@
  *      DONE       -                   -
  *      expires_ms > 0 and neither DEAD nor DONE: expiry(expires, job). Documents and leases with an end are in expiry too.
  *
- *    A pull job is never READY, a push job never FREE; DONE is for good; due_ms is never negative. A job keeps its body until
- *    it is DONE.
+ *    A pull job is never READY, a push job never FREE; DONE is for good; due_ms is never negative. A job keeps its
+ *    body until it is DONE.
  *    A body lives as long as one job that is not DONE names it. A body that no job of its own change names, and a job
  *    that names a body which is not there, are RT_E_INVALID. So is a job that is DONE without a last_event: it would
  *    stay for ever.
@@ -136,7 +136,7 @@ typedef bool rt_each_wake(void *ctx, const rt_wake *wake);
 /* Exact as of the view; read without a scan. */
 typedef struct rt_counts {
     int64_t ready, scheduled, free, leased, dead, done; /* jobs by state */
-    int64_t bytes;                                      /* of the bodies of jobs that are not done, shared ones counted per job */
+    int64_t bytes; /* of the bodies of jobs that are not done; one that is shared counts for each of its jobs */
 } rt_counts;
 
 /* ---- the interface ------------------------------------------------------------------------------------------------- */
@@ -203,31 +203,72 @@ typedef struct rt_retention {
     uint64_t events; /* >= 1 */
 } rt_retention;
 
-RT_MUST_USE static inline rt_code rt_store_view(rt_store *s, rt_view **out, rt_err *err) { return s->ops->view(s, out, err); }
+RT_MUST_USE static inline rt_code rt_store_view(rt_store *s, rt_view **out, rt_err *err) {
+    return s->ops->view(s, out, err);
+}
 static inline rt_view *rt_store_batch(rt_store *s, rt_err *err) { return s->ops->batch(s, err); }
 RT_MUST_USE static inline rt_code rt_store_load(rt_store *s, rt_err *err) { return s->ops->load(s, err); }
-RT_MUST_USE static inline rt_code rt_store_apply(rt_store *s, const rt_change *c, rt_err *err) { return s->ops->apply(s, c, err); }
+RT_MUST_USE static inline rt_code rt_store_apply(rt_store *s, const rt_change *c, rt_err *err) {
+    return s->ops->apply(s, c, err);
+}
 static inline void rt_store_commit(rt_store *s, uint64_t batch_no) { s->ops->commit(s, batch_no); }
-static inline bool rt_store_poll(rt_store *s, uint64_t *no, rt_batch_end *end, rt_err *err) { return s->ops->poll(s, no, end, err); }
+static inline bool rt_store_poll(rt_store *s, uint64_t *no, rt_batch_end *end, rt_err *err) {
+    return s->ops->poll(s, no, end, err);
+}
 static inline void rt_store_abandon(rt_store *s) { s->ops->abandon(s); }
 static inline rt_id rt_store_new_id(rt_store *s) { return s->ops->new_id(s); }
 static inline uint64_t rt_store_new_seq(rt_store *s) { return s->ops->new_seq(s); }
-static inline bool rt_store_tidy(rt_store *s, int64_t now_ms, uint32_t ops_max) { return s->ops->tidy(s, now_ms, ops_max); }
-static inline void rt_store_close(rt_store *s) { if (s != NULL) s->ops->close(s); }
+static inline bool rt_store_tidy(rt_store *s, int64_t now_ms, uint32_t ops_max) {
+    return s->ops->tidy(s, now_ms, ops_max);
+}
+static inline void rt_store_close(rt_store *s) {
+    if (s != NULL) s->ops->close(s);
+}
 
-RT_MUST_USE static inline rt_code rt_view_job(rt_view *v, rt_id id, rt_job *out) { return v->ops->job(v, id, out); }
-RT_MUST_USE static inline rt_code rt_view_body(rt_view *v, rt_id id, rt_str *out) { return v->ops->body(v, id, out); }
-RT_MUST_USE static inline rt_code rt_view_queue(rt_view *v, rt_id id, rt_queue *out) { return v->ops->queue(v, id, out); }
-RT_MUST_USE static inline rt_code rt_view_lease(rt_view *v, rt_id id, rt_lease *out) { return v->ops->lease(v, id, out); }
-RT_MUST_USE static inline rt_code rt_view_doc(rt_view *v, rt_doc_kind kind, rt_str name, rt_doc *out) { return v->ops->doc(v, kind, name, out); }
-RT_MUST_USE static inline rt_code rt_view_event(rt_view *v, uint64_t seq, rt_event *out) { return v->ops->event(v, seq, out); }
-RT_MUST_USE static inline rt_code rt_view_jobs(rt_view *v, const rt_job_range *r, rt_each_job *each, void *ctx) { return v->ops->jobs(v, r, each, ctx); }
-RT_MUST_USE static inline rt_code rt_view_docs(rt_view *v, rt_doc_kind kind, rt_str prefix, rt_str after, rt_each_doc *each, void *ctx) { return v->ops->docs(v, kind, prefix, after, each, ctx); }
-RT_MUST_USE static inline rt_code rt_view_queues(rt_view *v, rt_id after, rt_each_queue *each, void *ctx) { return v->ops->queues(v, after, each, ctx); }
-RT_MUST_USE static inline rt_code rt_view_events(rt_view *v, uint64_t after, rt_each_event *each, void *ctx) { return v->ops->events(v, after, each, ctx); }
-RT_MUST_USE static inline rt_code rt_view_expiries(rt_view *v, int64_t until_ms, rt_each_expiry *each, void *ctx) { return v->ops->expiries(v, until_ms, each, ctx); }
-RT_MUST_USE static inline rt_code rt_view_wakes(rt_view *v, rt_id after, rt_each_wake *each, void *ctx) { return v->ops->wakes(v, after, each, ctx); }
-RT_MUST_USE static inline rt_code rt_view_counts(rt_view *v, rt_id queue, rt_counts *out) { return v->ops->counts(v, queue, out); }
-static inline void rt_view_close(rt_view *v) { if (v != NULL) v->ops->close(v); }
+RT_MUST_USE static inline rt_code rt_view_job(rt_view *v, rt_id id, rt_job *out) {
+    return v->ops->job(v, id, out);
+}
+RT_MUST_USE static inline rt_code rt_view_body(rt_view *v, rt_id id, rt_str *out) {
+    return v->ops->body(v, id, out);
+}
+RT_MUST_USE static inline rt_code rt_view_queue(rt_view *v, rt_id id, rt_queue *out) {
+    return v->ops->queue(v, id, out);
+}
+RT_MUST_USE static inline rt_code rt_view_lease(rt_view *v, rt_id id, rt_lease *out) {
+    return v->ops->lease(v, id, out);
+}
+RT_MUST_USE static inline rt_code rt_view_doc(rt_view *v, rt_doc_kind kind, rt_str name, rt_doc *out) {
+    return v->ops->doc(v, kind, name, out);
+}
+RT_MUST_USE static inline rt_code rt_view_event(rt_view *v, uint64_t seq, rt_event *out) {
+    return v->ops->event(v, seq, out);
+}
+RT_MUST_USE static inline rt_code rt_view_jobs(rt_view *v, const rt_job_range *r, rt_each_job *each,
+                                               void *ctx) {
+    return v->ops->jobs(v, r, each, ctx);
+}
+RT_MUST_USE static inline rt_code rt_view_docs(rt_view *v, rt_doc_kind kind, rt_str prefix, rt_str after,
+                                               rt_each_doc *each, void *ctx) {
+    return v->ops->docs(v, kind, prefix, after, each, ctx);
+}
+RT_MUST_USE static inline rt_code rt_view_queues(rt_view *v, rt_id after, rt_each_queue *each, void *ctx) {
+    return v->ops->queues(v, after, each, ctx);
+}
+RT_MUST_USE static inline rt_code rt_view_events(rt_view *v, uint64_t after, rt_each_event *each, void *ctx) {
+    return v->ops->events(v, after, each, ctx);
+}
+RT_MUST_USE static inline rt_code rt_view_expiries(rt_view *v, int64_t until_ms, rt_each_expiry *each,
+                                                   void *ctx) {
+    return v->ops->expiries(v, until_ms, each, ctx);
+}
+RT_MUST_USE static inline rt_code rt_view_wakes(rt_view *v, rt_id after, rt_each_wake *each, void *ctx) {
+    return v->ops->wakes(v, after, each, ctx);
+}
+RT_MUST_USE static inline rt_code rt_view_counts(rt_view *v, rt_id queue, rt_counts *out) {
+    return v->ops->counts(v, queue, out);
+}
+static inline void rt_view_close(rt_view *v) {
+    if (v != NULL) v->ops->close(v);
+}
 
 #endif

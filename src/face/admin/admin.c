@@ -24,7 +24,8 @@ static const rt_route ROUTES_READY[] = {{"GET", "/readyz", rt_page_ready, 0}};
 static const rt_route ROUTES_OPENAPI[] = {{"GET", "/openapi.json", rt_page_openapi, 0}};
 
 static void want_operator(rt_exchange *x) {
-    if (!rt_api_allows(x, RT_STR("*"))) rt_problem(x, 401, "This page wants a token for all projects (\"*\").");
+    if (!rt_api_allows(x, RT_STR("*")))
+        rt_problem(x, 401, "This page wants a token for all projects (\"*\").");
 }
 
 static void not_found(rt_exchange *x) { rt_problem(x, 404, "There is no such path."); }
@@ -34,18 +35,20 @@ static void not_allowed(rt_exchange *x, rt_str allow) {
     rt_problem(x, 405, "This path takes %.*s.", RT_STR_ARG(allow));
 }
 
-static void refuse(rt_exchange *x, unsigned status, rt_str why) { rt_problem(x, status, "%.*s", RT_STR_ARG(why)); }
+static void refuse(rt_exchange *x, unsigned status, rt_str why) {
+    rt_problem(x, status, "%.*s", RT_STR_ARG(why));
+}
 
-#define FACE(at, table, check) \
-    {.prefix = (at), .routes = (table), .routes_count = sizeof(table) / sizeof(table)[0], .before = (check), \
-     .not_found = not_found, .not_allowed = not_allowed, .refuse = refuse}
+#define FACE(at, table, check)                                                                               \
+    {                                                                                                        \
+        .prefix = (at), .routes = (table), .routes_count = sizeof(table) / sizeof(table)[0],                 \
+        .before = (check), .not_found = not_found, .not_allowed = not_allowed, .refuse = refuse              \
+    }
 
 void rt_face_admin(rt_api *api, const rt_face *out[RT_ADMIN_FACES]) {
     static rt_face faces[RT_ADMIN_FACES] = {
-        FACE("/v1", ROUTES_V1, want_operator),
-        FACE("/metrics", ROUTES_METRICS, want_operator),
-        FACE("/healthz", ROUTES_HEALTH, NULL),
-        FACE("/readyz", ROUTES_READY, NULL),
+        FACE("/v1", ROUTES_V1, want_operator),       FACE("/metrics", ROUTES_METRICS, want_operator),
+        FACE("/healthz", ROUTES_HEALTH, NULL),       FACE("/readyz", ROUTES_READY, NULL),
         FACE("/openapi.json", ROUTES_OPENAPI, NULL),
     };
     for (int i = 0; i < RT_ADMIN_FACES; i++) {

@@ -17,7 +17,9 @@ static bool reason_named(rt_str name, rt_reason *out) {
 static bool make_filter(rt_exchange *x, rt_view *v, rt_str queue, rt_str reason, rt_dead_filter *out) {
     *out = (rt_dead_filter){0};
     if (reason.len > 0 && !reason_named(reason, &out->reason)) {
-        rt_problem(x, 400, "\"reason\" is not one that jobs die of, such as exhausted, rejected, expired or address_refused.");
+        rt_problem(x, 400,
+                   "\"reason\" is not one that jobs die of, such as exhausted, rejected, expired or "
+                   "address_refused.");
         return false;
     }
     if (queue.len == 0) return true;
@@ -68,7 +70,8 @@ static bool read_marker(rt_exchange *x, rt_id *queue, rt_id *job) {
     const uint32_t tag = rt_engine_tag(rt_api_of(x)->engine);
     rt_str head;
     rt_str rest;
-    if (rt_str_cut(marker, '.', &head, &rest) && rt_id_parse(tag, head, queue) && rt_id_parse(tag, rest, job)) return true;
+    if (rt_str_cut(marker, '.', &head, &rest) && rt_id_parse(tag, head, queue) && rt_id_parse(tag, rest, job))
+        return true;
     rt_problem(x, 400, "\"marker\" must be the \"next\" of the page before.");
     return false;
 }
@@ -88,7 +91,8 @@ void rt_page_dead_list(rt_exchange *x) {
     listing l = {.x = x};
     (void)rt_exchange_arg(x, "queue", &queue);
     (void)rt_exchange_arg(x, "reason", &reason);
-    if (!rt_arg_int(x, "limit", 1, PAGE_MAX, PAGE_DEFAULT, &l.left) || !read_marker(x, &after_queue, &after)) return;
+    if (!rt_arg_int(x, "limit", 1, PAGE_MAX, PAGE_DEFAULT, &l.left) || !read_marker(x, &after_queue, &after))
+        return;
     l.v = open_view(x);
     if (l.v == NULL) return;
     if (!make_filter(x, l.v, queue, reason, &filter)) {
@@ -111,7 +115,8 @@ void rt_page_dead_list(rt_exchange *x) {
 
 static void deleted(rt_exchange *x, rt_command *cmd) {
     if (cmd->code == RT_OK) rt_exchange_reply(x, 204, NULL, RT_STR_EMPTY);
-    else if (cmd->code == RT_E_FENCED) rt_problem(x, 409, "The job is not dead; DELETE /v1/jobs/ID deletes any job.");
+    else if (cmd->code == RT_E_FENCED)
+        rt_problem(x, 409, "The job is not dead; DELETE /v1/jobs/ID deletes any job.");
     else rt_problem_of(x, cmd->code, &cmd->err, "dead job");
 }
 
@@ -131,8 +136,10 @@ void rt_page_dead_delete(rt_exchange *x) {
 
 static void redriven(rt_exchange *x, rt_command *cmd) {
     const rt_dead_redrive *c = (const rt_dead_redrive *)cmd;
-    if (cmd->code == RT_OK) rt_reply_json(x, 200, json_pack("{s:o, s:s}", "id", rt_json_id(x, c->id), "state", "scheduled"));
-    else if (cmd->code == RT_E_FENCED) rt_problem(x, 409, "The job is not dead, so there is nothing to redrive.");
+    if (cmd->code == RT_OK)
+        rt_reply_json(x, 200, json_pack("{s:o, s:s}", "id", rt_json_id(x, c->id), "state", "scheduled"));
+    else if (cmd->code == RT_E_FENCED)
+        rt_problem(x, 409, "The job is not dead, so there is nothing to redrive.");
     else rt_problem_of(x, cmd->code, &cmd->err, "dead job");
 }
 
@@ -159,7 +166,8 @@ static bool count_dead(void *ctx, const rt_job *job) {
 
 static void started(rt_exchange *x, rt_command *cmd) {
     const rt_dead_many *c = (const rt_dead_many *)cmd;
-    if (cmd->code == RT_OK) rt_reply_json(x, 202, json_pack("{s:o, s:b}", "cursor", rt_json_id(x, c->cursor), "dry_run", 0));
+    if (cmd->code == RT_OK)
+        rt_reply_json(x, 202, json_pack("{s:o, s:b}", "cursor", rt_json_id(x, c->cursor), "dry_run", 0));
     else rt_problem_of(x, cmd->code, &cmd->err, "job");
 }
 
@@ -169,13 +177,16 @@ typedef struct many {
     bool dry_run, counted_all;
 } many;
 
-static rt_str string_in(const json_t *object, const char *key) { return rt_str_of(json_string_value(json_object_get(object, key))); }
+static rt_str string_in(const json_t *object, const char *key) {
+    return rt_str_of(json_string_value(json_object_get(object, key)));
+}
 
 /* {"queue", "filter": {"reason"}, "rate", "dry_run"}; counts what matches now. False: replied. */
 static bool read_many(rt_exchange *x, const json_t *body, many *out) {
     const json_t *rate = json_object_get(body, "rate");
     const json_t *inner = json_object_get(body, "filter");
-    if (rate != NULL && (!json_is_integer(rate) || json_integer_value(rate) < 0 || json_integer_value(rate) > 1000000)) {
+    if (rate != NULL &&
+        (!json_is_integer(rate) || json_integer_value(rate) < 0 || json_integer_value(rate) > 1000000)) {
         rt_problem(x, 400, "\"rate\" must be a whole number of jobs a second from 0 (no limit) to 1000000.");
         return false;
     }
@@ -207,7 +218,9 @@ static void many_dead(rt_exchange *x, bool remove) {
     json_decref(body);
     if (!ok) return;
     if (m.dry_run) {
-        rt_reply_json(x, 200, json_pack("{s:I, s:b, s:b}", "count", (json_int_t)m.count, "counted_all", m.counted_all, "dry_run", 1));
+        rt_reply_json(x, 200,
+                      json_pack("{s:I, s:b, s:b}", "count", (json_int_t)m.count, "counted_all", m.counted_all,
+                                "dry_run", 1));
         return;
     }
     rt_dead_many *c = rt_arena_alloc(rt_exchange_arena(x), sizeof *c);

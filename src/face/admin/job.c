@@ -5,20 +5,15 @@
 enum { ATTEMPTS_DEFAULT = 100, ATTEMPTS_MAX = 1000, BODY_SHOWN_MAX = 65536 };
 
 json_t *rt_json_job(const rt_exchange *x, const rt_job *job, rt_str queue) {
-    return json_pack("{s:o, s:o, s:s%, s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:I, s:o}",
-                     "id", rt_json_id(x, job->id),
-                     "queue_id", rt_json_id(x, job->queue),
-                     "queue", queue.len > 0 ? queue.ptr : "", queue.len,
-                     "kind", job->flags & RT_JOB_PULL ? "message" : "delivery",
-                     "state", rt_job_state_name(job->state),
-                     "reason", rt_reason_name(job->reason),
-                     "attempts", (int)job->attempt,
-                     "redriven", (int)job->generation,
-                     "posted", rt_json_time(job->placed_ms),
-                     "next_attempt", rt_json_time(job->state == RT_JOB_READY ? job->placed_ms : job->due_ms),
-                     "expires", rt_json_time(job->expires_ms),
-                     "body_bytes", (json_int_t)job->body_bytes,
-                     "message", job->body != job->id ? rt_json_id(x, job->body) : json_null());
+    return json_pack(
+        "{s:o, s:o, s:s%, s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:I, s:o}", "id", rt_json_id(x, job->id),
+        "queue_id", rt_json_id(x, job->queue), "queue", queue.len > 0 ? queue.ptr : "", queue.len, "kind",
+        job->flags & RT_JOB_PULL ? "message" : "delivery", "state", rt_job_state_name(job->state), "reason",
+        rt_reason_name(job->reason), "attempts", (int)job->attempt, "redriven", (int)job->generation,
+        "posted", rt_json_time(job->placed_ms), "next_attempt",
+        rt_json_time(job->state == RT_JOB_READY ? job->placed_ms : job->due_ms), "expires",
+        rt_json_time(job->expires_ms), "body_bytes", (json_int_t)job->body_bytes, "message",
+        job->body != job->id ? rt_json_id(x, job->body) : json_null());
 }
 
 static json_t *body_of(rt_view *v, const rt_job *job) {
@@ -57,17 +52,11 @@ void rt_page_job_get(rt_exchange *x) {
 
 static json_t *event_json(const rt_exchange *x, const rt_event *e) {
     json_t *text = json_stringn(e->text.len > 0 ? e->text.ptr : "", e->text.len);
-    return json_pack("{s:I, s:o, s:o, s:s, s:s, s:i, s:i, s:I, s:I, s:o}",
-                     "seq", (json_int_t)e->seq,
-                     "job", rt_json_id(x, e->job),
-                     "time", rt_json_time(e->at_ms),
-                     "event", rt_event_type_name(e->type),
-                     "reason", rt_reason_name(e->reason),
-                     "attempt", (int)e->attempt,
-                     "status", (int)e->status,
-                     "took_ms", (json_int_t)e->took_ms,
-                     "delay_ms", (json_int_t)e->delay_ms,
-                     "text", text == NULL ? json_string("") : text);
+    return json_pack("{s:I, s:o, s:o, s:s, s:s, s:i, s:i, s:I, s:I, s:o}", "seq", (json_int_t)e->seq, "job",
+                     rt_json_id(x, e->job), "time", rt_json_time(e->at_ms), "event",
+                     rt_event_type_name(e->type), "reason", rt_reason_name(e->reason), "attempt",
+                     (int)e->attempt, "status", (int)e->status, "took_ms", (json_int_t)e->took_ms, "delay_ms",
+                     (json_int_t)e->delay_ms, "text", text == NULL ? json_string("") : text);
 }
 
 typedef struct event_list {

@@ -1,11 +1,13 @@
 #include <inttypes.h>
 
-#include "openapi.h"
 #include "face/admin/pages.h"
+#include "openapi.h"
 
 /* ---- metrics: Prometheus text format 0.0.4 ---------------------------------------------------------------------------- */
 
-static uint64_t load(const atomic_uint_fast64_t *counter) { return atomic_load_explicit(counter, memory_order_relaxed); }
+static uint64_t load(const atomic_uint_fast64_t *counter) {
+    return atomic_load_explicit(counter, memory_order_relaxed);
+}
 
 static void head(rt_buf *b, const char *name, const char *type, const char *help) {
     rt_buf_addf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
@@ -22,11 +24,13 @@ static void gauge(rt_buf *b, const char *name, const char *help, int64_t value) 
 }
 
 /* One series for each reason that this counter can have; zero before the first, so that rates work from the start. */
-static void by_reason(rt_buf *b, const char *name, const char *help, const atomic_uint_fast64_t values[RT_REASON_COUNT],
-                      const rt_reason reasons[], size_t count) {
+static void by_reason(rt_buf *b, const char *name, const char *help,
+                      const atomic_uint_fast64_t values[RT_REASON_COUNT], const rt_reason reasons[],
+                      size_t count) {
     head(b, name, "counter", help);
     for (size_t i = 0; i < count; i++) {
-        rt_buf_addf(b, "%s{reason=\"%s\"} %" PRIu64 "\n", name, rt_reason_name(reasons[i]), load(&values[reasons[i]]));
+        rt_buf_addf(b, "%s{reason=\"%s\"} %" PRIu64 "\n", name, rt_reason_name(reasons[i]),
+                    load(&values[reasons[i]]));
     }
 }
 
@@ -39,48 +43,64 @@ static void histogram(rt_buf *b, const char *name, const char *help, const rt_hi
     }
     total += load(&h->buckets[RT_HISTOGRAM_BUCKETS - 1]);
     rt_buf_addf(b, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", name, total);
-    rt_buf_addf(b, "%s_sum %.6f\n%s_count %" PRIu64 "\n", name, (double)load(&h->sum_micro) / 1e6, name, total);
+    rt_buf_addf(b, "%s_sum %.6f\n%s_count %" PRIu64 "\n", name, (double)load(&h->sum_micro) / 1e6, name,
+                total);
 }
 
 static void write_counters(rt_buf *b, const rt_metrics *m) {
-    static const rt_reason FAILED[] = {RT_REASON_STATUS,  RT_REASON_TIMEOUT, RT_REASON_CONNECT,         RT_REASON_RESOLVE, RT_REASON_TLS,
-                                       RT_REASON_BROKEN,  RT_REASON_LOST,    RT_REASON_ADDRESS_REFUSED, RT_REASON_NO_MAIL_RELAY};
-    static const rt_reason DEAD[] = {RT_REASON_EXHAUSTED, RT_REASON_REJECTED, RT_REASON_EXPIRED, RT_REASON_ADDRESS_REFUSED,
-                                     RT_REASON_NO_MAIL_RELAY};
-    counter(b, "retryd_messages_posted_total", "Messages acknowledged to clients.", load(&m->messages_posted));
+    static const rt_reason FAILED[] = {
+        RT_REASON_STATUS, RT_REASON_TIMEOUT, RT_REASON_CONNECT,         RT_REASON_RESOLVE,      RT_REASON_TLS,
+        RT_REASON_BROKEN, RT_REASON_LOST,    RT_REASON_ADDRESS_REFUSED, RT_REASON_NO_MAIL_RELAY};
+    static const rt_reason DEAD[] = {RT_REASON_EXHAUSTED, RT_REASON_REJECTED, RT_REASON_EXPIRED,
+                                     RT_REASON_ADDRESS_REFUSED, RT_REASON_NO_MAIL_RELAY};
+    counter(b, "retryd_messages_posted_total", "Messages acknowledged to clients.",
+            load(&m->messages_posted));
     counter(b, "retryd_messages_claimed_total", "Messages handed out in claims.", load(&m->messages_claimed));
     counter(b, "retryd_messages_deleted_total", "Messages deleted by clients.", load(&m->messages_deleted));
-    counter(b, "retryd_messages_expired_total", "Messages whose time to live ended.", load(&m->messages_expired));
-    counter(b, "retryd_deliveries_created_total", "Deliveries that posts have made.", load(&m->deliveries_created));
-    counter(b, "retryd_deliveries_succeeded_total", "Deliveries recorded as successful.", load(&m->deliveries_done));
+    counter(b, "retryd_messages_expired_total", "Messages whose time to live ended.",
+            load(&m->messages_expired));
+    counter(b, "retryd_deliveries_created_total", "Deliveries that posts have made.",
+            load(&m->deliveries_created));
+    counter(b, "retryd_deliveries_succeeded_total", "Deliveries recorded as successful.",
+            load(&m->deliveries_done));
     counter(b, "retryd_attempts_started_total", "Attempts started.", load(&m->attempts_started));
-    by_reason(b, "retryd_attempts_failed_total", "Attempts that failed, by reason.", m->attempts_failed, FAILED,
-              sizeof FAILED / sizeof FAILED[0]);
-    by_reason(b, "retryd_jobs_dead_total", "Jobs given up, by reason.", m->jobs_dead, DEAD, sizeof DEAD / sizeof DEAD[0]);
+    by_reason(b, "retryd_attempts_failed_total", "Attempts that failed, by reason.", m->attempts_failed,
+              FAILED, sizeof FAILED / sizeof FAILED[0]);
+    by_reason(b, "retryd_jobs_dead_total", "Jobs given up, by reason.", m->jobs_dead, DEAD,
+              sizeof DEAD / sizeof DEAD[0]);
     counter(b, "retryd_jobs_redriven_total", "Dead jobs tried afresh.", load(&m->jobs_redriven));
     counter(b, "retryd_commits_total", "Commits that were made durable.", load(&m->commits));
-    counter(b, "retryd_commits_failed_total", "Commits that failed; nothing of them was acknowledged.", load(&m->commits_failed));
+    counter(b, "retryd_commits_failed_total", "Commits that failed; nothing of them was acknowledged.",
+            load(&m->commits_failed));
     counter(b, "retryd_commands_total", "Commands decided.", load(&m->commands));
-    counter(b, "retryd_conflicts_total", "Decisions made again because a record had changed.", load(&m->conflicts));
+    counter(b, "retryd_conflicts_total", "Decisions made again because a record had changed.",
+            load(&m->conflicts));
 }
 
 static void write_histograms(rt_buf *b, const rt_metrics *m) {
-    histogram(b, "retryd_attempt_lateness_seconds", "Start of an attempt after its due time.", &m->lateness_s);
-    histogram(b, "retryd_attempt_duration_seconds", "Duration of attempts that were answered.", &m->attempt_s);
-    histogram(b, "retryd_commit_duration_seconds", "From the first decision of a commit until it is durable.", &m->commit_s);
+    histogram(b, "retryd_attempt_lateness_seconds", "Start of an attempt after its due time.",
+              &m->lateness_s);
+    histogram(b, "retryd_attempt_duration_seconds", "Duration of attempts that were answered.",
+              &m->attempt_s);
+    histogram(b, "retryd_commit_duration_seconds", "From the first decision of a commit until it is durable.",
+              &m->commit_s);
     histogram(b, "retryd_commit_changes", "Changes in one commit.", &m->commit_size);
 }
 
 static void write_gauges(rt_buf *b, const rt_api *api, const rt_metrics *m, const rt_counts *c) {
-    gauge(b, "retryd_jobs_pending", "Jobs not ended: ready, scheduled, free or leased.", c->ready + c->scheduled + c->free + c->leased);
+    gauge(b, "retryd_jobs_pending", "Jobs not ended: ready, scheduled, free or leased.",
+          c->ready + c->scheduled + c->free + c->leased);
     head(b, "retryd_jobs", "gauge", "Jobs by state.");
-    rt_buf_addf(b, "retryd_jobs{state=\"ready\"} %" PRId64 "\nretryd_jobs{state=\"scheduled\"} %" PRId64 "\n", c->ready, c->scheduled);
-    rt_buf_addf(b, "retryd_jobs{state=\"free\"} %" PRId64 "\nretryd_jobs{state=\"leased\"} %" PRId64 "\n", c->free, c->leased);
+    rt_buf_addf(b, "retryd_jobs{state=\"ready\"} %" PRId64 "\nretryd_jobs{state=\"scheduled\"} %" PRId64 "\n",
+                c->ready, c->scheduled);
+    rt_buf_addf(b, "retryd_jobs{state=\"free\"} %" PRId64 "\nretryd_jobs{state=\"leased\"} %" PRId64 "\n",
+                c->free, c->leased);
     rt_buf_addf(b, "retryd_jobs{state=\"dead\"} %" PRId64 "\n", c->dead);
     gauge(b, "retryd_jobs_dead", "Dead jobs that wait for an operator.", c->dead);
     gauge(b, "retryd_body_bytes", "Bytes of the bodies of jobs that have not ended.", c->bytes);
     gauge(b, "retryd_attempts_in_flight", "Attempts under way.", (int64_t)load(&m->attempts_in_flight));
-    gauge(b, "retryd_attempts_in_flight_bytes", "Memory held by attempts under way.", (int64_t)load(&m->bytes_in_flight));
+    gauge(b, "retryd_attempts_in_flight_bytes", "Memory held by attempts under way.",
+          (int64_t)load(&m->bytes_in_flight));
     const int64_t due_ms = atomic_load_explicit(&m->oldest_due_ms, memory_order_relaxed);
     const int64_t late_ms = due_ms == 0 ? 0 : api->now_ms() - due_ms;
     head(b, "retryd_oldest_due_seconds", "gauge", "How long the first due job has waited for its turn.");
@@ -127,7 +147,7 @@ void rt_page_metrics(rt_exchange *x) {
     rt_exchange_reply_buf(x, 200, "text/plain; version=0.0.4; charset=utf-8", &b);
 }
 
-/* ---- health ------------------------------------------------------------------------------------------------------------ */
+/* ---- health ----------------------------------------------------------------------------------------------- */
 
 /* Alive: this process answers. */
 void rt_page_health(rt_exchange *x) { rt_exchange_reply(x, 200, "text/plain", RT_STR("ok\n")); }
@@ -143,4 +163,6 @@ void rt_page_ready(rt_exchange *x) {
     rt_problem(x, 503, "The store takes no writes: %s", why.msg);
 }
 
-void rt_page_openapi(rt_exchange *x) { rt_exchange_reply(x, 200, "application/json", rt_str_of(RT_OPENAPI_JSON)); }
+void rt_page_openapi(rt_exchange *x) {
+    rt_exchange_reply(x, 200, "application/json", rt_str_of(RT_OPENAPI_JSON));
+}

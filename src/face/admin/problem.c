@@ -23,8 +23,8 @@ static const char *title_of(unsigned status) {
 static void reply_problem(rt_exchange *x, unsigned status, const char *detail) {
     if (status == 503) rt_exchange_set_header(x, "Retry-After", RT_STR("1"));
     if (status == 401) rt_exchange_set_header(x, "WWW-Authenticate", RT_STR("Bearer"));
-    json_t *json = json_pack("{s:s, s:s, s:i, s:s}", "type", "about:blank", "title", title_of(status), "status", (int)status,
-                             "detail", detail);
+    json_t *json = json_pack("{s:s, s:s, s:i, s:s}", "type", "about:blank", "title", title_of(status),
+                             "status", (int)status, "detail", detail);
     char *text = json == NULL ? NULL : json_dumps(json, 0);
     rt_exchange_reply(x, status, "application/problem+json", text == NULL ? RT_STR("{}") : rt_str_of(text));
     free(text);
@@ -47,8 +47,12 @@ void rt_problem_of(rt_exchange *x, rt_code code, const rt_err *err, const char *
         case RT_E_EXISTS:
         case RT_E_FENCED:
         case RT_E_CONFLICT:
-        case RT_E_INVALID: rt_problem(x, 409, "%s", why != NULL ? why : "The state of the record does not allow this."); return;
-        case RT_E_TOO_LARGE: rt_problem(x, 413, "%s", why != NULL ? why : "The request is too large."); return;
+        case RT_E_INVALID:
+            rt_problem(x, 409, "%s", why != NULL ? why : "The state of the record does not allow this.");
+            return;
+        case RT_E_TOO_LARGE:
+            rt_problem(x, 413, "%s", why != NULL ? why : "The request is too large.");
+            return;
         case RT_E_FORBIDDEN: rt_problem(x, 403, "%s", why != NULL ? why : "Not allowed."); return;
         case RT_OK:
         case RT_E_AGAIN:
@@ -99,8 +103,8 @@ bool rt_arg_int(rt_exchange *x, const char *name, int64_t low, int64_t high, int
     *out = preset;
     if (!rt_exchange_arg(x, name, &text) || text.len == 0) return true;
     if (rt_str_to_i64(text, out) && *out >= low && *out <= high) return true;
-    rt_problem(x, 400, "The query parameter \"%s\" must be a whole number from %lld to %lld.", name, (long long)low,
-               (long long)high);
+    rt_problem(x, 400, "The query parameter \"%s\" must be a whole number from %lld to %lld.", name,
+               (long long)low, (long long)high);
     return false;
 }
 

@@ -70,21 +70,14 @@ rt_code rt_queue_named(rt_exchange *x, rt_view *v, rt_str name, rt_dead_filter *
 static json_t *line_json(const rt_exchange *x, const rt_queue_line *line) {
     const rt_queue *q = &line->queue;
     const rt_counts *c = &line->counts;
-    return json_pack("{s:o, s:s%, s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
-                     "id", rt_json_id(x, q->id),
-                     "name", q->name.len > 0 ? q->name.ptr : "", q->name.len,
-                     "kind", q->kind == RT_QUEUE_MESSAGES ? "messages" : "delivery",
-                     "paused", q->paused_until_ms != 0,
-                     "paused_until", rt_json_time(q->paused_until_ms),
-                     "ready", (json_int_t)c->ready,
-                     "scheduled", (json_int_t)c->scheduled,
-                     "free", (json_int_t)c->free,
-                     "leased", (json_int_t)c->leased,
-                     "dead", (json_int_t)c->dead,
-                     "done", (json_int_t)c->done,
-                     "bytes", (json_int_t)c->bytes,
-                     "oldest", rt_json_time(line->oldest_ms),
-                     "next_due", rt_json_time(line->next_due_ms));
+    return json_pack("{s:o, s:s%, s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "id",
+                     rt_json_id(x, q->id), "name", q->name.len > 0 ? q->name.ptr : "", q->name.len, "kind",
+                     q->kind == RT_QUEUE_MESSAGES ? "messages" : "delivery", "paused",
+                     q->paused_until_ms != 0, "paused_until", rt_json_time(q->paused_until_ms), "ready",
+                     (json_int_t)c->ready, "scheduled", (json_int_t)c->scheduled, "free", (json_int_t)c->free,
+                     "leased", (json_int_t)c->leased, "dead", (json_int_t)c->dead, "done",
+                     (json_int_t)c->done, "bytes", (json_int_t)c->bytes, "oldest",
+                     rt_json_time(line->oldest_ms), "next_due", rt_json_time(line->next_due_ms));
 }
 
 typedef struct listing {
@@ -124,7 +117,9 @@ void rt_page_queue_list(rt_exchange *x) {
         rt_problem_of(x, code, &err, "queue");
         return;
     }
-    rt_reply_json(x, 200, json_pack("{s:o, s:o}", "queues", l.array, "next", l.left > 0 ? json_null() : rt_json_id(x, l.last)));
+    rt_reply_json(
+        x, 200,
+        json_pack("{s:o, s:o}", "queues", l.array, "next", l.left > 0 ? json_null() : rt_json_id(x, l.last)));
 }
 
 void rt_page_queue_get(rt_exchange *x) {
@@ -152,8 +147,9 @@ static void paused(rt_exchange *x, rt_command *cmd) {
         rt_problem_of(x, cmd->code, &cmd->err, "queue");
         return;
     }
-    rt_reply_json(x, 200, json_pack("{s:o, s:b, s:o}", "id", rt_json_id(x, c->id), "paused", c->until_ms != 0, "paused_until",
-                                    rt_json_time(c->until_ms)));
+    rt_reply_json(x, 200,
+                  json_pack("{s:o, s:b, s:o}", "id", rt_json_id(x, c->id), "paused", c->until_ms != 0,
+                            "paused_until", rt_json_time(c->until_ms)));
 }
 
 static void set_pause(rt_exchange *x, int64_t until_ms) {
@@ -178,7 +174,9 @@ void rt_page_queue_pause(rt_exchange *x) {
     const json_int_t value = json_integer_value(seconds);
     const bool valid = !given || (json_is_integer(seconds) && value >= 1 && value <= 31536000);
     json_decref(body);
-    if (!valid) rt_problem(x, 400, "\"seconds\" must be a whole number from 1 to 31536000, or be left out: until resumed.");
+    if (!valid)
+        rt_problem(x, 400,
+                   "\"seconds\" must be a whole number from 1 to 31536000, or be left out: until resumed.");
     else set_pause(x, given ? rt_api_of(x)->now_ms() + value * 1000 : INT64_MAX);
 }
 
