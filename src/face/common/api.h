@@ -41,5 +41,7 @@ void rt_api_submit(rt_exchange *x, rt_command *cmd, size_t bytes, rt_command_don
 
 /* True: the request's token opens `project` ("*": the operators' pages), or no tokens are configured. */
 bool rt_api_allows(const rt_exchange *x, rt_str project);
+/* The same with a reason: 0: allowed; 401: no token, or none that is known; 403: a token of another project. */
+unsigned rt_api_refusal(const rt_exchange *x, rt_str project);
 
 #endif

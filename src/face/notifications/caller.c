@@ -1,0 +1,171 @@
+#include "face/notifications/caller.h"
+
+#include <string.h>
+
+#include "engine/metadata.h"
+#include "face/notifications/share.h"
+
+/* ---- Accept -------------------------------------------------------------------------------------------------------- */
+
+/* How specific a media range is for application/json; 0: it does not match. */
+static int specificity(rt_str range) {
+    if (rt_str_eq_nocase(range, RT_STR("application/json"))) return 3;
+    if (rt_str_eq_nocase(range, RT_STR("application/*"))) return 2;
+    return rt_str_eq(range, RT_STR("*/*")) ? 1 : 0;
+}
+
+/* "0", "0.0", … */
+static bool is_zero(rt_str number) {
+    for (size_t i = 0; i < number.len; i++) {
+        if (number.ptr[i] != '0' && number.ptr[i] != '.') return false;
+    }
+    return number.len > 0;
+}
+
+/* Is there a "q" among the parameters that is 0? */
+static bool is_refused(rt_str params) {
+    bool more = params.len > 0;
+    while (more) {
+        rt_str param, name, value;
+        more = rt_str_cut(params, ';', &param, &params);
+        if (!rt_str_cut(param, '=', &name, &value) || !rt_str_eq_nocase(rt_str_trim(name), RT_STR("q"))) continue;
+        return is_zero(rt_str_trim(value));
+    }
+    return false;
+}
+
+bool rt_accept_admits_json(rt_str accept) {
+    if (rt_str_trim(accept).len == 0) return true;
+    int best = 0;
+    bool admits = false;
+    bool more = true;
+    while (more) {
+        rt_str item, range, params;
+        more = rt_str_cut(accept, ',', &item, &accept);
+        (void)rt_str_cut(item, ';', &range, &params);
+        const int how = specificity(rt_str_trim(range));
+        if (how <= best) continue;
+        best = how;
+        admits = !is_refused(params);
+    }
+    return admits;
+}
+
+bool rt_caller_takes_json(rt_exchange *x) {
+    rt_str accept;
+    if (!rt_exchange_header(x, "Accept", &accept) || rt_accept_admits_json(accept)) return true;
+    rt_exchange_set_header(x, "Vary", RT_STR("Accept"));
+    rt_exchange_reply(x, 406, "application/json", RT_STR_EMPTY);
+    return false;
+}
+
+/* ---- Client-ID ----------------------------------------------------------------------------------------------------- */
+
+static rt_str without_prefix(rt_str s, rt_str prefix) {
+    if (!rt_str_starts(s, prefix)) return s;
+    return (rt_str){.ptr = s.ptr + prefix.len, .len = s.len - prefix.len};
+}
+
+static bool is_brace(char c) { return c == '{' || c == '}'; }
+
+bool rt_client_id_parse(rt_str text, char out[RT_CLIENT_ID_LEN]) {
+    text = without_prefix(without_prefix(text, RT_STR("urn:")), RT_STR("uuid:"));
+    while (text.len > 0 && is_brace(text.ptr[0])) text = (rt_str){.ptr = text.ptr + 1, .len = text.len - 1};
+    while (text.len > 0 && is_brace(text.ptr[text.len - 1])) text.len--;
+    size_t digits = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        if (c == '-') continue;
+        if (c >= 'A' && c <= 'F') c = (char)(c - 'A' + 'a');
+        if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f')) || digits == RT_CLIENT_ID_LEN) return false;
+        out[digits++] = c;
+    }
+    return digits == RT_CLIENT_ID_LEN;
+}
+
+static bool take_client_id(rt_exchange *x, rt_caller *out) {
+    rt_str text;
+    char id[RT_CLIENT_ID_LEN];
+    if (!rt_exchange_header(x, "Client-ID", &text)) {
+        rt_zaqar_refuse(x, 400, "Missing header value", RT_STR("The \"Client-ID\" header is required."));
+        return false;
+    }
+    if (!rt_client_id_parse(text, id)) {
+        rt_zaqar_refuse(x, 400, "Wrong UUID value", RT_STR("Malformed hexadecimal UUID."));
+        return false;
+    }
+    out->client_hash = rt_hash_str((rt_str){.ptr = id, .len = sizeof id});
+    return true;
+}
+
+/* ---- project and queue --------------------------------------------------------------------------------------------- */
+
+bool rt_queue_name_is_valid(rt_str name) {
+    static const char ALLOWED[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+    if (name.len == 0 || name.len > RT_QUEUE_TITLE_MAX) return false;
+    for (size_t i = 0; i < name.len; i++) {
+        if (name.ptr[i] == '\0' || strchr(ALLOWED, name.ptr[i]) == NULL) return false;
+    }
+    return true;
+}
+
+static bool take_project(rt_exchange *x, rt_caller *out) {
+    if (!rt_exchange_header(x, "X-Project-ID", &out->project)) {
+        rt_zaqar_refuse(x, 400, "Project-Id Missing", RT_STR("The header X-PROJECT-ID was missing"));
+        return false;
+    }
+    if (out->project.len > 0) return true;
+    rt_zaqar_refuse(x, 400, "Empty project header not allowed",
+                    RT_STR("X-PROJECT-ID cannot be an empty string. "
+                           "Specify the right header X-PROJECT-ID and retry."));
+    return false;
+}
+
+static bool names_are_valid(rt_exchange *x, bool with_queue, const rt_caller *c) {
+    if (c->project.len <= RT_TENANT_MAX && (!with_queue || rt_queue_name_is_valid(c->queue))) return true;
+    rt_zaqar_refuse(x, 400, "Invalid queue identification",
+                    RT_STR("The format of the submitted queue name or project id is not valid."));
+    return false;
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------------------- */
+
+/* A valid pre-signed URL stands for a token. */
+static bool is_let_in(rt_exchange *x) {
+    rt_str signature, project = RT_STR_EMPTY;
+    if (rt_exchange_header(x, "URL-Signature", &signature)) {
+        if (rt_share_verify(x)) return true;
+        rt_zaqar_no_such_page(x);
+        return false;
+    }
+    const bool named = rt_exchange_header(x, "X-Project-ID", &project) && project.len > 0;
+    const unsigned status = rt_api_refusal(x, project);
+    if (status == 401) {
+        rt_exchange_set_header(x, "WWW-Authenticate", RT_STR("Bearer"));
+        rt_zaqar_refuse(x, 401, "Unauthorized", RT_STR("The request you have made requires authentication."));
+        return false;
+    }
+    // A missing project has words of its own.
+    if (status == 0 || !named) return true;
+    rt_zaqar_refuse(x, 403, "Not authorized", RT_STR("You are not authorized to complete this action."));
+    return false;
+}
+
+static bool has_proper_type(rt_exchange *x) {
+    rt_str type;
+    if (!rt_exchange_has_body(x) || !rt_exchange_header(x, "Content-Type", &type) ||
+        !rt_str_eq_nocase(type, RT_STR("application/x-www-form-urlencoded"))) {
+        return true;
+    }
+    rt_zaqar_refuse(x, 400, "Invalid Content-Type",
+                    RT_STR("Endpoint does not accept `application/x-www-form-urlencoded` content; currently supported "
+                           "media type is `application/json`; specify proper client-side media type with the "
+                           "\"Content-Type\" header."));
+    return false;
+}
+
+bool rt_caller_admit(rt_exchange *x, bool with_queue, rt_caller *out) {
+    *out = (rt_caller){.queue = with_queue ? rt_exchange_param(x, 0) : RT_STR_EMPTY};
+    return is_let_in(x) && has_proper_type(x) && rt_caller_takes_json(x) && take_client_id(x, out) &&
+           take_project(x, out) && names_are_valid(x, with_queue, out);
+}

@@ -1,0 +1,28 @@
+/* queue_metadata.h: Zaqar's queue metadata: free JSON with some reserved keys that mean something. */
+#ifndef RT_FACE_NOTIFICATIONS_QUEUE_METADATA_H
+#define RT_FACE_NOTIFICATIONS_QUEUE_METADATA_H
+#include <jansson.h>
+
+#include "engine/metadata.h"
+
+enum {
+    RT_METADATA_BYTES_MAX = 65536,
+    RT_POST_BYTES_MAX = 262144,
+    RT_TTL_S_MIN = 60,
+    RT_TTL_S_MAX = 1209600,
+    RT_TTL_S_DEFAULT = 3600,
+    RT_DELAY_S_MAX_ZAQAR = 900
+};
+
+bool rt_metadata_is_reserved(const char *key);
+
+/* Checks the reserved keys of an object and fills *out with what the engine needs (not id and jobs); its strings live in
+ * `arena`. RT_E_INVALID: *why is what Zaqar says, in the arena. RT_E_NOMEM. */
+RT_MUST_USE rt_code rt_metadata_from_json(const json_t *json, rt_arena *arena, rt_metadata *out, rt_str *why);
+
+/* Adds the metadata as a client sees it: what is stored, and the defaults of reserved keys that are absent or falsy.
+ * `stored` is the text of an object ("{}" for a queue that is not there). False: it is none. */
+bool rt_metadata_write(rt_buf *out, rt_str stored);
+bool rt_metadata_write_tree(rt_buf *out, const json_t *stored);
+
+#endif

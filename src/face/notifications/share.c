@@ -1,0 +1,187 @@
+#include "face/notifications/share.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "face/notifications/caller.h"
+#include "face/notifications/render.h"
+#include "face/notifications/signature.h"
+#include "json/tree.h"
+
+enum { DEFAULT_LIFE_S = 86400 };
+
+/* ---- use ----------------------------------------------------------------------------------------------------------- */
+
+/* Cuts "a,b" into out[]. False: too many. */
+static bool split(rt_str text, rt_str out[RT_SIGNED_LIST_MAX], size_t *count) {
+    bool more = true;
+    *count = 0;
+    while (more) {
+        if (*count == RT_SIGNED_LIST_MAX) return false;
+        more = rt_str_cut(text, ',', &out[*count], &text);
+        (*count)++;
+    }
+    return true;
+}
+
+/* The path itself or one below it. */
+static bool covers(rt_str signed_path, rt_str path) {
+    if (signed_path.len == 0 || !rt_str_starts(path, signed_path)) return false;
+    return path.len == signed_path.len || path.ptr[signed_path.len] == '/';
+}
+
+static bool is_for_this(const rt_exchange *x, const rt_signed_url *url) {
+    bool method = false, path = false;
+    for (size_t i = 0; i < url->methods_count; i++) {
+        method = method || rt_str_eq(url->methods[i], rt_exchange_method(x));
+    }
+    for (size_t i = 0; i < url->paths_count; i++) path = path || covers(url->paths[i], rt_exchange_path(x));
+    return method && path;
+}
+
+bool rt_share_verify(const rt_exchange *x) {
+    const rt_api *api = rt_api_of(x);
+    rt_str signature, expires, methods, paths;
+    rt_signed_url url;
+    int64_t expires_s;
+    if (!rt_exchange_header(x, "URL-Signature", &signature) || !rt_exchange_header(x, "URL-Expires", &expires) ||
+        !rt_exchange_header(x, "URL-Methods", &methods) || !rt_exchange_header(x, "URL-Paths", &paths) ||
+        !rt_exchange_header(x, "X-Project-ID", &url.project)) {
+        return false;
+    }
+    if (!split(methods, url.methods, &url.methods_count) || !split(paths, url.paths, &url.paths_count) ||
+        !is_for_this(x, &url) || !rt_timestamp_parse(expires, &expires_s) || expires_s <= api->now_ms() / 1000) {
+        return false;
+    }
+    url.expires = rt_timestamp_format(expires_s);
+    rt_signature made;
+    if (rt_signature_make(api->signing_key, &url, &made) != RT_OK) return false;
+    return rt_str_eq_secret(signature, rt_str_of(made.s));
+}
+
+/* ---- making -------------------------------------------------------------------------------------------------------- */
+
+/* Adds `item` in Python's way of showing a set; `any` says that it is not the first. */
+static void add_to_set(rt_buf *set, bool *any, rt_str item) {
+    rt_buf_add(set, *any ? RT_STR(", ") : RT_STR("{"));
+    *any = true;
+    rt_render_python_str(set, item);
+}
+
+/* Refuses with the set, if there is something in it. Frees it. */
+static bool refuse_set(rt_exchange *x, const char *what, rt_buf *set, bool any) {
+    if (any) rt_zaqar_bad_request(x, "%s: %.*s}", what, RT_STR_ARG(rt_buf_str(set)));
+    rt_buf_deinit(set);
+    return any;
+}
+
+static bool keys_are_known(rt_exchange *x, json_t *document) {
+    rt_buf set = {0};
+    bool any = false;
+    const char *key;
+    json_t *value;
+    json_object_foreach(document, key, value) {
+        if (strcmp(key, "paths") == 0 || strcmp(key, "methods") == 0 || strcmp(key, "expires") == 0) continue;
+        add_to_set(&set, &any, rt_str_of(key));
+    }
+    return !refuse_set(x, "Unknown keys", &set, any);
+}
+
+/* Copies the strings of a list; what is falsy is the list of `fallback` alone. */
+static bool take_strings(rt_exchange *x, const json_t *list, const char *name, const char *fallback,
+                         rt_str out[RT_SIGNED_LIST_MAX], size_t *count) {
+    *count = 1;
+    out[0] = rt_str_of(fallback);
+    if (!rt_json_is_truthy(list)) return true;
+    bool fine = json_is_array(list) && json_array_size(list) <= RT_SIGNED_LIST_MAX;
+    *count = fine ? json_array_size(list) : 0;
+    for (size_t i = 0; i < *count; i++) {
+        const json_t *item = json_array_get(list, i);
+        fine = fine && json_is_string(item) && strchr(json_string_value(item), ',') == NULL;
+        out[i] = rt_str_of(json_string_value(item));
+    }
+    if (!fine) rt_zaqar_bad_request(x, "`%s` should be a list", name);
+    return fine;
+}
+
+static bool take_paths(rt_exchange *x, const json_t *list, const rt_caller *caller, rt_signed_url *url) {
+    if (!take_strings(x, list, "paths", "messages", url->paths, &url->paths_count)) return false;
+    rt_buf set = {0};
+    bool any = false;
+    for (size_t i = 0; i < url->paths_count; i++) {
+        const rt_str path = url->paths[i];
+        if (rt_str_eq(path, RT_STR("messages")) || rt_str_eq(path, RT_STR("subscriptions")) ||
+            rt_str_eq(path, RT_STR("claims"))) {
+            url->paths[i] = rt_arena_printf(rt_exchange_arena(x), "/v2/queues/%.*s/%.*s", RT_STR_ARG(caller->queue),
+                                            RT_STR_ARG(path));
+        } else {
+            add_to_set(&set, &any, path);
+        }
+    }
+    return !refuse_set(x, "Invalid paths", &set, any);
+}
+
+static bool take_expires(rt_exchange *x, const json_t *json, rt_signed_url *url) {
+    const int64_t now_s = rt_api_of(x)->now_ms() / 1000;
+    int64_t at_s = now_s + DEFAULT_LIFE_S;
+    if (json_is_integer(json)) {
+        rt_zaqar_bad_request(x, "`expires` should be date format, for example 2016-01-01T00:00:00, not integer value: %"
+                             JSON_INTEGER_FORMAT, json_integer_value(json));
+        return false;
+    }
+    if (json != NULL && !json_is_null(json)) {
+        const rt_str text = rt_str_of(json_string_value(json));
+        if (!rt_timestamp_parse(text, &at_s)) {
+            rt_buf shown = {0};
+            rt_render_python_str(&shown, text);
+            rt_zaqar_bad_request(x, "Unable to parse date string %.*s", RT_STR_ARG(rt_buf_str(&shown)));
+            rt_buf_deinit(&shown);
+            return false;
+        }
+    }
+    if (at_s <= now_s) {
+        rt_zaqar_bad_request(x, "`expires` is lower than the current time");
+        return false;
+    }
+    url->expires = rt_timestamp_format(at_s);
+    return true;
+}
+
+static void write_list(rt_buf *out, const char *name, const rt_str *list, size_t count) {
+    rt_buf_addf(out, "\"%s\": [", name);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0) rt_buf_add(out, RT_STR(", "));
+        rt_json_write_str(out, list[i]);
+    }
+    rt_buf_add(out, RT_STR("], "));
+}
+
+static void reply(rt_exchange *x, rt_signed_url *url) {
+    rt_signature signature;
+    const rt_code code = rt_signature_make(rt_api_of(x)->signing_key, url, &signature);
+    if (code != RT_OK) {
+        rt_zaqar_fail(x, code, "URL could not be signed.");
+        return;
+    }
+    rt_buf body = {0};
+    rt_buf_add_char(&body, '{');
+    write_list(&body, "paths", url->paths, url->paths_count);
+    write_list(&body, "methods", url->methods, url->methods_count);
+    rt_buf_add(&body, RT_STR("\"project\": "));
+    rt_json_write_str(&body, url->project);
+    rt_buf_addf(&body, ", \"expires\": \"%s\", \"signature\": \"%s\"}", url->expires.s, signature.s);
+    rt_exchange_reply_buf(x, 200, "application/json", &body);
+}
+
+void rt_share_post(rt_exchange *x) {
+    rt_caller caller;
+    json_t *document;
+    if (!rt_caller_admit(x, true, &caller) || !rt_take_document(x, JSON_OBJECT, &document)) return;
+    rt_signed_url url = {.project = caller.project};
+    if (keys_are_known(x, document) && take_paths(x, json_object_get(document, "paths"), &caller, &url) &&
+        take_strings(x, json_object_get(document, "methods"), "methods", "GET", url.methods, &url.methods_count) &&
+        take_expires(x, json_object_get(document, "expires"), &url)) {
+        reply(x, &url);
+    }
+    json_decref(document);
+}

@@ -1,0 +1,82 @@
+#include <errno.h>
+#include <semaphore.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "face/notifications/signature.h"
+
+/* Stores the key unless there is one. */
+typedef struct key_store {
+    rt_command cmd;
+    rt_str key;
+    sem_t done;
+} key_store;
+
+static rt_str setting_name(void) { return RT_STR("signing_key"); }
+
+static rt_code decide(rt_tx *tx, rt_command *cmd) {
+    const key_store *c = (const key_store *)cmd;
+    rt_doc doc;
+    const rt_code code = rt_view_doc(tx->view, RT_DOC_SETTING, setting_name(), &doc);
+    if (code == RT_OK) return RT_E_EXISTS;
+    if (code != RT_E_ABSENT) return code;
+    doc = (rt_doc){.kind = RT_DOC_SETTING, .name = setting_name(), .value = c->key};
+    rt_tx_put_doc(tx, NULL, &doc);
+    return RT_OK;
+}
+
+static void done(rt_command *cmd) {
+    key_store *c = (key_store *)cmd;
+    (void)sem_post(&c->done);
+}
+
+static rt_code read_key(const rt_api *api, char out[RT_SIGNING_KEY_LEN + 1], rt_err *err) {
+    rt_view *view;
+    rt_code code = rt_engine_view(api->engine, &view, err);
+    if (code != RT_OK) return code;
+    rt_doc doc;
+    code = rt_view_doc(view, RT_DOC_SETTING, setting_name(), &doc);
+    if (code == RT_OK && doc.value.len != RT_SIGNING_KEY_LEN) {
+        code = rt_fail(err, RT_E_CORRUPT, 0, "the stored signing key has a wrong length");
+    }
+    if (code == RT_OK) memcpy(out, doc.value.ptr, RT_SIGNING_KEY_LEN);
+    rt_view_close(view);
+    return code;
+}
+
+static rt_code make_key(char out[RT_SIGNING_KEY_LEN + 1], rt_err *err) {
+    static const char HEX[] = "0123456789abcdef";
+    unsigned char random[RT_SIGNING_KEY_LEN / 2];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) return rt_fail(err, RT_E_IO, errno, "getrandom");
+    for (size_t i = 0; i < sizeof random; i++) {
+        out[2 * i] = HEX[random[i] >> 4];
+        out[2 * i + 1] = HEX[random[i] & 15];
+    }
+    return RT_OK;
+}
+
+static rt_code store_key(const rt_api *api, rt_str key, rt_err *err) {
+    key_store c = {.cmd = {.decide = decide, .done = done}, .key = key};
+    if (sem_init(&c.done, 0, 0) != 0) return rt_fail(err, RT_E_IO, errno, "sem_init");
+    rt_code code;
+    if (api->submit(api->submit_ctx, &c.cmd, key.len)) {
+        while (sem_wait(&c.done) != 0) continue; // a signal
+        code = c.cmd.code;
+        if (code != RT_OK) *err = c.cmd.err;
+    } else {
+        code = rt_fail(err, RT_E_FULL, 0, "the engine takes no commands");
+    }
+    (void)sem_destroy(&c.done);
+    return code;
+}
+
+rt_code rt_signing_key_load(const rt_api *api, char out[RT_SIGNING_KEY_LEN + 1], rt_err *err) {
+    memset(out, 0, RT_SIGNING_KEY_LEN + 1);
+    rt_code code = read_key(api, out, err);
+    if (code != RT_E_ABSENT) return code;
+    code = make_key(out, err);
+    if (code == RT_OK) code = store_key(api, (rt_str){.ptr = out, .len = RT_SIGNING_KEY_LEN}, err);
+    // Another node that shares the store was first.
+    if (code == RT_E_EXISTS || code == RT_E_CONFLICT) code = read_key(api, out, err);
+    return code;
+}
