@@ -30,7 +30,7 @@
 enum {
     COMMANDS_BYTES_MAX = 128 * 1024 * 1024, /* of requests that wait for the engine */
     ANSWER_EXCERPT_BYTES = 256,             /* of a webhook's answer, kept in the attempt's event */
-    FACES_MAX = RT_ADMIN_FACES + 1,
+    FACES_MAX = RT_ADMIN_FACES + 2,
     PASSWORD_FILE_BYTES_MAX = 4096
 };
 
@@ -269,6 +269,7 @@ static rt_code open_faces(site *s, rt_err *err) {
     s->api.signing_key = rt_str_of(s->signing_key);
     rt_face_admin(&s->api, s->faces);
     s->faces[RT_ADMIN_FACES] = rt_face_notifications(&s->api);
+    s->faces[RT_ADMIN_FACES + 1] = rt_face_root(&s->api); // last: whatever nobody else answers for
     return RT_OK;
 }
 
