@@ -268,7 +268,12 @@ static rt_code find_taker(rt_tx *tx, rt_id queue, rt_str uri, taker *out) {
     *out = (taker){.name = subscriber_name(tx->arena, queue, uri)};
     if (out->name.ptr == NULL) return no_memory(tx);
     rt_code code = load_doc(tx, RT_DOC_SUBSCRIBER, out->name, &out->doc);
-    if (code != RT_OK) return code == RT_E_ABSENT ? RT_OK : code;
+    if (code == RT_E_ABSENT) {
+        // Another node may take the uri in between: then it is decided again, by what is there now.
+        rt_tx_guard(tx, RT_DOC_SUBSCRIBER, out->name, 0);
+        return RT_OK;
+    }
+    if (code != RT_OK) return code;
     if (out->doc.value.len != 8) return rt_fail(tx->err, RT_E_CORRUPT, 0, "subscriber cannot be read");
     const rt_id id = rt_get_be64((const unsigned char *)out->doc.value.ptr);
     rt_doc doc = {.version = 0};
