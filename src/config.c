@@ -329,12 +329,14 @@ typedef struct reading {
     rt_str rest;
     size_t line_no;
     bool continues; /* the line begins with a space: it goes on with the setting before it */
-    rt_code code;   /* of the first wrong line */
+    rt_code code;   /* of the first line with a wrong setting */
+    size_t wrong_no; /* and its number */
     rt_err *err;
 } reading;
 
 static void wrong_line(reading *r, const rt_err *why) {
     if (r->code != RT_OK) return;
+    r->wrong_no = r->line_no;
     r->code = rt_fail(r->err, why->code, why->sys_errno, "%s:%zu: %s", r->name, r->line_no, why->msg);
 }
 
@@ -396,10 +398,11 @@ static int take_line(void *user, const char *group, const char *key, const char 
 rt_code rt_config_parse(rt_config *c, rt_str text, const char *name, rt_err *err) {
     reading r = {.config = c, .name = name, .rest = text, .code = RT_OK, .err = err};
     const int line = ini_parse_stream(read_line, &r, take_line, &r);
-    if (r.code != RT_OK) return r.code;
     if (line < 0) return rt_fail(err, RT_E_NOMEM, ENOMEM, "%s", name);
-    if (line > 0) return rt_fail(err, RT_E_INVALID, 0, "%s:%d: neither [group] nor key = value", name, line);
-    return RT_OK;
+    // inih goes on behind a line that it cannot read, and tells the first one in the end.
+    const bool unreadable = line > 0 && (r.code == RT_OK || (size_t)line < r.wrong_no);
+    if (unreadable) return rt_fail(err, RT_E_INVALID, 0, "%s:%d: neither [group] nor key = value", name, line);
+    return r.code;
 }
 
 rt_code rt_config_read(rt_config *c, const char *file, rt_err *err) {
