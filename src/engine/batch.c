@@ -262,6 +262,21 @@ static void answer(rt_engine *e, rt_batch *b) {
     }
 }
 
+/* What is in the store as leased must not be started when the lease is about to end: whoever finds it then starts it as
+ * well. Where the lease is only ours, it begins now. */
+static void start_flight(rt_engine *e, rt_flight *f) {
+    const int64_t timeout_ms = f->attempt->timeout_ms;
+    const int64_t margin_ms = e->settings.lease_margin_ms;
+    if (e->store->sole_owner) {
+        e->executor.start(e->executor.ctx, rt_flights_start(&e->flights, f, e->now_ms + timeout_ms + margin_ms));
+        return;
+    }
+    const bool in_time = e->now_ms <= f->lease_until_ms - timeout_ms - margin_ms / 2;
+    rt_attempt *attempt = rt_flights_start(&e->flights, f, f->lease_until_ms);
+    if (in_time) e->executor.start(e->executor.ctx, attempt);
+    else rt_attempt_free(attempt); // told lost when the lease ends
+}
+
 static void settle_durable(rt_engine *e, rt_batch *b) {
     e->trouble = RT_OK;
     e->store_pause_until_ms = INT64_MIN;
@@ -276,9 +291,7 @@ static void settle_durable(rt_engine *e, rt_batch *b) {
     for (rt_flight *f = b->flights, *next; f != NULL; f = next) {
         next = f->next;
         f->next = NULL;
-        rt_attempt *attempt = f->attempt;
-        f->attempt = NULL;
-        e->executor.start(e->executor.ctx, attempt);
+        start_flight(e, f);
     }
     answer(e, b);
 }

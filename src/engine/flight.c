@@ -22,7 +22,7 @@ uint64_t rt_flights_new_token(rt_flights *f) {
     return f->last_token;
 }
 
-rt_flight *rt_flights_add(rt_flights *f, rt_attempt *attempt, size_t bytes, int64_t deadline_ms) {
+rt_flight *rt_flights_add(rt_flights *f, rt_attempt *attempt, size_t bytes, int64_t lease_until_ms) {
     RT_ASSERT(rt_map_get(&f->by_job, attempt->job) == NULL);
     rt_flight *flight = calloc(1, sizeof *flight);
     if (flight == NULL) return NULL;
@@ -32,18 +32,30 @@ rt_flight *rt_flights_add(rt_flights *f, rt_attempt *attempt, size_t bytes, int6
         .queue = attempt->queue,
         .token = attempt->token,
         .bytes = bytes,
+        .lease_until_ms = lease_until_ms,
     };
     if (!rt_map_put(&f->by_job, flight->job, flight)) {
         free(flight);
         return NULL;
     }
-    if (!rt_heap_set(&f->deadlines, &flight->deadline, deadline_ms)) {
+    // Its place is made now, so that starting it cannot fail.
+    if (!rt_heap_set(&f->deadlines, &flight->deadline, INT64_MAX)) {
         (void)rt_map_remove(&f->by_job, flight->job);
         free(flight);
         return NULL;
     }
     flight->attempt = attempt;
     return flight;
+}
+
+rt_attempt *rt_flights_start(rt_flights *f, rt_flight *flight, int64_t lease_until_ms) {
+    RT_ASSERT(flight->attempt != NULL);
+    rt_attempt *attempt = flight->attempt;
+    flight->attempt = NULL;
+    flight->lease_until_ms = lease_until_ms;
+    const bool moved = rt_heap_set(&f->deadlines, &flight->deadline, lease_until_ms);
+    RT_ASSERT(moved); // it is in the heap already
+    return attempt;
 }
 
 rt_flight *rt_flights_find(const rt_flights *f, rt_id job, uint64_t token) {

@@ -35,6 +35,7 @@ void rt_upkeep_outcome(rt_engine *e, const rt_outcome *outcome) {
     rt_flight *flight = rt_flights_find(&e->flights, outcome->job, outcome->token);
     if (flight != NULL && flight->settling)
         return; // told twice, or late after its lease: the first word stands
+    if (flight != NULL && flight->attempt != NULL) return; // not started yet: its batch must end first
     if (flight == NULL && (e->store->sole_owner || outcome->reason != RT_REASON_LOST)) return;
     own_settle *o = malloc(sizeof *o);
     // Out of memory: the attempt stays open until its lease runs out, and is then told lost.
