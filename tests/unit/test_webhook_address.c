@@ -23,7 +23,8 @@ static bool allowed(const char *allow, const char *text) {
     return rt_address_allowed(&list, &a);
 }
 
-/* The first and the last of each range that is refused, and their neighbours outside where those are public. */
+/* The first and the last of each range that is refused, and their neighbours outside where those are
+ * public. */
 static void address__special_ranges_are_refused_to_their_edges(void **state) {
     (void)state;
     static const struct {

@@ -301,7 +301,9 @@ static void webhook__endless_answers_are_cut(void **state) {
 static void webhook__connections_are_used_again(void **state) {
     (void)state;
     const world w = opened();
-    for (int i = 0; i < 20; i++) assert_int_equal(rig_get(w.r, url(&w, i % 2 == 0 ? "/200" : "/503")).reason, RT_REASON_STATUS);
+    for (int i = 0; i < 20; i++) {
+        assert_int_equal(rig_get(w.r, url(&w, i % 2 == 0 ? "/200" : "/503")).reason, RT_REASON_STATUS);
+    }
     assert_int_equal(sink_requests(w.s), 20);
     assert_int_equal(sink_connections(w.s), 1);
     closed(w);

@@ -1,4 +1,5 @@
-/* webhook_sink.h: an HTTP endpoint on a free port of 127.0.0.1 that behaves, or misbehaves, as the path asks. */
+/* webhook_sink.h: an HTTP endpoint on a free port of 127.0.0.1 that behaves, or misbehaves, as the path
+ * asks. */
 #ifndef TEST_WEBHOOK_SINK_H
 #define TEST_WEBHOOK_SINK_H
 #include <stdint.h>

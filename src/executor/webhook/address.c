@@ -9,8 +9,8 @@ typedef struct range4 {
     uint8_t bits;
 } range4;
 
-/* Everything in IPv4 that is not globally routed unicast, and two services that clouds answer under public addresses
- * or ones that look harmless. */
+/* Everything in IPv4 that is not globally routed unicast, and two services that clouds answer under public
+ * addresses or ones that look harmless. */
 static const range4 REFUSED4[] = {
     {0x00000000, 8},  // 0.0.0.0/8: "this network"; 0.0.0.0 reaches loopback on Linux
     {0x0a000000, 8},  // 10.0.0.0/8: private

@@ -30,8 +30,9 @@ int64_t rt_retry_after_ms(rt_str value, int64_t now_s) {
     return (seconds > SECONDS_MAX ? SECONDS_MAX : seconds) * 1000;
 }
 
-/* How a character starts: its length in bytes, and the range of its second byte, which rules out overlong spellings,
- * surrogates and what lies past U+10FFFF. Source: The Unicode Standard, table 3-7. Length 0: no character. */
+/* How a character starts: its length in bytes, and the range of its second byte, which rules out overlong
+ * spellings, surrogates and what lies past U+10FFFF. Source: The Unicode Standard, table 3-7. Length 0: no
+ * character. */
 typedef struct lead {
     unsigned char length, second_min, second_max;
 } lead;
@@ -49,7 +50,8 @@ static lead lead_of(unsigned char c) {
     return (lead){0, 0, 0};
 }
 
-/* Bytes of the character at raw[at]; 0: none stands there. *begun: it is right as far as `raw` goes, but not whole. */
+/* Bytes of the character at raw[at]; 0: none stands there. *begun: it is right as far as `raw` goes, but
+ * not whole. */
 static size_t character_at(rt_str raw, size_t at, bool *begun) {
     const unsigned char *p = (const unsigned char *)raw.ptr + at;
     const size_t left = raw.len - at;

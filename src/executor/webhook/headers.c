@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names that an attempt cannot set: the transfer's framing belongs to libcurl, the others are retryd's word. */
+/* Names that an attempt cannot set: the transfer's framing belongs to libcurl, the others are retryd's
+ * word. */
 static const char *const RESERVED[] = {
     "content-length", "transfer-encoding", "connection",       "keep-alive",        "proxy-connection",
     "te",             "trailer",           "upgrade",          "expect",            "webhook-id",
@@ -77,8 +78,8 @@ void rt_headers_add_users(rt_headers *h, rt_str lines) {
 }
 
 struct curl_slist *rt_headers_list(rt_headers *h) {
-    // Without this line libcurl asks for leave (100-continue) before larger bodies, which costs a second where nobody
-    // answers.
+    // Without this line libcurl asks for leave (100-continue) before larger bodies, which costs a second
+    // where nobody answers.
     static char no_expect[] = "Expect:";
     const size_t wanted = h->count + 1;
     if (h->text.failed) return NULL;

@@ -1,5 +1,5 @@
-/* headers.h: the header lines of one request, in the form that libcurl takes, built again and again in the same memory.
- * One thread at a time. */
+/* headers.h: the header lines of one request, in the form that libcurl takes, built again and again in the
+ * same memory. One thread at a time. */
 #ifndef RT_EXECUTOR_WEBHOOK_HEADERS_H
 #define RT_EXECUTOR_WEBHOOK_HEADERS_H
 #include <curl/curl.h>
@@ -18,9 +18,10 @@ typedef struct rt_headers {
 /* An all-zero rt_headers is empty and ready. */
 void rt_headers_clear(rt_headers *h); /* keeps the memory */
 void rt_headers_add(rt_headers *h, rt_str name, rt_str value);
-/* The attempt's own lines, "Name: value\n"…, and Content-Type: application/json when they name none. Of two with one
- * name the later is sent. Left out: what is no header line, what frames the message (Content-Length and the like),
- * and names that retryd sets itself. So nothing in `lines` can become a second request. */
+/* The attempt's own lines, "Name: value\n"…, and Content-Type: application/json when they name none. Of
+ * two with one name the later is sent. Left out: what is no header line, what frames the message
+ * (Content-Length and the like), and names that retryd sets itself. So nothing in `lines` can become a
+ * second request. */
 void rt_headers_add_users(rt_headers *h, rt_str lines);
 /* Lends the list until the next change. NULL: out of memory. */
 struct curl_slist *rt_headers_list(rt_headers *h);

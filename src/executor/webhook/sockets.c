@@ -52,7 +52,8 @@ int rt_sockets_on_wish(CURL *easy, curl_socket_t fd, int what, void *ctx, void *
     rt_socket *sock = socket_of(s, fd);
     if (sock == NULL) return 0;
     sock->wants = what == CURL_POLL_REMOVE ? 0 : (uint8_t)what;
-    // A socket that libcurl made itself (its resolver's) may be closed behind our back: no registration outlives its use.
+    // A socket that libcurl made itself (its resolver's) may be closed behind our back: no registration
+    // outlives its use.
     if (sock->wants != 0 || !sock->ours) watch(s, fd, sock, sock->wants);
     return 0;
 }

@@ -1,9 +1,9 @@
 /* sockets.h: libcurl's wishes about sockets, told to epoll with as few system calls as will do.
  *
- * After each request libcurl says that it is no longer interested in the connection that it keeps, and with the next
- * request that it is again. For sockets that we opened ourselves the registration simply stays: that saves two
- * system calls a request. Should something happen on such a socket meanwhile (its peer closes it), its registration
- * goes then. One thread at a time. */
+ * After each request libcurl says that it is no longer interested in the connection that it keeps, and
+ * with the next request that it is again. For sockets that we opened ourselves the registration simply
+ * stays: that saves two system calls a request. Should something happen on such a socket meanwhile (its
+ * peer closes it), its registration goes then. One thread at a time. */
 #ifndef RT_EXECUTOR_WEBHOOK_SOCKETS_H
 #define RT_EXECUTOR_WEBHOOK_SOCKETS_H
 #include <curl/curl.h>
@@ -28,7 +28,8 @@ curl_socket_t rt_sockets_open(rt_sockets *s, const struct curl_sockaddr *address
 int rt_sockets_on_close(void *ctx, curl_socket_t fd);
 /* CURLMOPT_SOCKETFUNCTION; CURLMOPT_SOCKETDATA is the rt_sockets. */
 int rt_sockets_on_wish(CURL *easy, curl_socket_t fd, int what, void *ctx, void *socket_ctx);
-/* What to tell curl_multi_socket_action about `events` of epoll: CURL_CSELECT_… bits. 0: nobody waits for it. */
+/* What to tell curl_multi_socket_action about `events` of epoll: CURL_CSELECT_… bits. 0: nobody waits for
+ * it. */
 int rt_sockets_bits(rt_sockets *s, int fd, uint32_t events);
 void rt_sockets_deinit(rt_sockets *s);
 

@@ -23,7 +23,7 @@ rt_str rt_transfer_url(const rt_transfer *t) {
     return is_mail(t) ? rt_str_of(t->env->cfg.mail_relay) : t->attempt->url;
 }
 
-/* ---- what libcurl calls ------------------------------------------------------------------------------------------- */
+/* ---- what libcurl calls --------------------------------------------------------------------------------- */
 
 static size_t on_body(char *bytes, size_t one, size_t count, void *ctx) {
     rt_transfer *t = ctx;
@@ -87,7 +87,7 @@ static int on_request(void *ctx, char *to, char *from, int to_port, int from_por
     return CURL_PREREQFUNC_OK;
 }
 
-/* ---- making one --------------------------------------------------------------------------------------------------- */
+/* ---- making one ----------------------------------------------------------------------------------------- */
 
 /* Sets an option once; a failure is remembered in `ok` and judged at the end. */
 #define SET(easy, option, value) (ok = curl_easy_setopt(easy, option, value) == CURLE_OK && ok)
@@ -99,7 +99,8 @@ static bool set_common(rt_transfer *t, CURL *easy) {
     SET(easy, CURLOPT_PRIVATE, (void *)t);
     SET(easy, CURLOPT_ERRORBUFFER, t->error);
     SET(easy, CURLOPT_NOSIGNAL, 1L);
-    // Otherwise a transfer that times out while its name is being resolved waits for the resolver, and all others with it.
+    // Otherwise a transfer that times out while its name is being resolved waits for the resolver, and all
+    // others with it.
     SET(easy, CURLOPT_QUICK_EXIT, 1L);
     SET(easy, CURLOPT_PROXY, "");
     SET(easy, CURLOPT_BUFFERSIZE, (long)BUFFER_BYTES);
@@ -134,8 +135,9 @@ static bool set_http(rt_transfer *t) {
     return ok;
 }
 
-/* libcurl sends again when a kept connection turns out to be closed, five times at most; but it counts over the whole
- * life of a handle, until curl_easy_reset. So a handle that sent more than once starts afresh. */
+/* libcurl sends again when a kept connection turns out to be closed, five times at most; but it counts
+ * over the whole life of a handle, until curl_easy_reset. So a handle that sent more than once starts
+ * afresh. */
 static void renew_http(rt_transfer *t) {
     curl_easy_reset(t->http);
     t->follows = false;
@@ -186,7 +188,7 @@ void rt_transfer_reset(rt_transfer *t) {
     t->error[0] = '\0';
 }
 
-/* ---- making it ready ---------------------------------------------------------------------------------------------- */
+/* ---- making it ready ------------------------------------------------------------------------------------ */
 
 void rt_transfer_say(rt_transfer *t, const char *why) { (void)snprintf(t->error, sizeof t->error, "%s", why); }
 
@@ -253,8 +255,8 @@ static bool set_mail(rt_transfer *t, CURL *easy) {
         SET(easy, CURLOPT_PASSWORD, cfg->mail_password != NULL ? cfg->mail_password : "");
         SET(easy, CURLOPT_USE_SSL, (long)CURLUSESSL_ALL);
     } else if (strncmp(cfg->mail_relay, "smtps:", 6) != 0) {
-        // Whoever can alter the connection can also hide STARTTLS, so to insist on its certificate would only break
-        // relays next door; smtps:// or a login make it strict.
+        // Whoever can alter the connection can also hide STARTTLS, so to insist on its certificate would only
+        // break relays next door; smtps:// or a login make it strict.
         SET(easy, CURLOPT_USE_SSL, (long)CURLUSESSL_TRY);
         SET(easy, CURLOPT_SSL_VERIFYPEER, 0L);
         SET(easy, CURLOPT_SSL_VERIFYHOST, 0L);
@@ -295,7 +297,7 @@ rt_reason rt_transfer_prepare(rt_transfer *t, int64_t now_s) {
     return fail_with(t, RT_REASON_NO_MAIL_RELAY, "no mail relay is configured (mail.relay)");
 }
 
-/* ---- what came of it ---------------------------------------------------------------------------------------------- */
+/* ---- what came of it ------------------------------------------------------------------------------------ */
 
 static rt_reason reason_of_failure(const rt_transfer *t, CURLcode code) {
     // Not a switch: the enum has a hundred members, and all that is not named here is a broken conversation.

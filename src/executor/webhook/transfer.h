@@ -1,6 +1,7 @@
 /* transfer.h: one attempt under way as libcurl sees it: an easy handle, what it sends, and what came back.
  *
- * Handles are used again and again: what never changes is set once, when the transfer is made. One thread at a time. */
+ * Handles are used again and again: what never changes is set once, when the transfer is made. One thread
+ * at a time. */
 #ifndef RT_EXECUTOR_WEBHOOK_TRANSFER_H
 #define RT_EXECUTOR_WEBHOOK_TRANSFER_H
 #include <curl/curl.h>
@@ -60,8 +61,8 @@ typedef struct rt_transfer {
 rt_transfer *rt_transfer_new(const rt_transfer_env *env);
 void rt_transfer_free(rt_transfer *t); /* not while under way; NULL is a no-op */
 
-/* Makes t->easy ready for t->attempt, sent at `now_s` (Unix seconds). RT_REASON_NONE: go. Otherwise the attempt has
- * failed for that reason, t->error says why. */
+/* Makes t->easy ready for t->attempt, sent at `now_s` (Unix seconds). RT_REASON_NONE: go. Otherwise the
+ * attempt has failed for that reason, t->error says why. */
 rt_reason rt_transfer_prepare(rt_transfer *t, int64_t now_s);
 
 /* Why it failed, in words for its outcome. */

@@ -55,7 +55,7 @@ static int on_timer(CURLM *multi, long delay_ms, void *ctx) {
     return 0;
 }
 
-/* ---- from the inbox to an outcome --------------------------------------------------------------------------------- */
+/* ---- from the inbox to an outcome ----------------------------------------------------------------------- */
 
 static void deliver(rt_webhook *w, const rt_outcome *outcome) {
     w->env.cfg.outcome(w->env.cfg.ctx, outcome);
@@ -198,7 +198,8 @@ static void expire_one(rt_webhook *w, rt_transfer *t) {
     else fail(w, t, RT_REASON_TIMEOUT);
 }
 
-/* The attempt's own timeout is kept here and not by libcurl, since it also runs while an attempt waits for a turn. */
+/* The attempt's own timeout is kept here and not by libcurl, since it also runs while an attempt waits for
+ * a turn. */
 static void expire(rt_webhook *w) {
     const int64_t now_ms = mono_ms();
     rt_heap_node *first;
@@ -210,7 +211,7 @@ static void expire(rt_webhook *w) {
     }
 }
 
-/* ---- the loop ----------------------------------------------------------------------------------------------------- */
+/* ---- the loop ------------------------------------------------------------------------------------------- */
 
 static void run_curl_timer(rt_webhook *w) {
     int running;
@@ -273,7 +274,7 @@ static void *run(void *ctx) {
     return NULL;
 }
 
-/* ---- opening and closing ------------------------------------------------------------------------------------------ */
+/* ---- opening and closing -------------------------------------------------------------------------------- */
 
 static void start_attempt(void *ctx, rt_attempt *attempt) {
     rt_webhook *w = ctx;
@@ -303,8 +304,8 @@ static rt_code open_multi(rt_webhook *w, rt_err *err) {
         curl_multi_setopt(w->multi, CURLMOPT_SOCKETDATA, &w->sockets) == CURLM_OK &&
         curl_multi_setopt(w->multi, CURLMOPT_TIMERFUNCTION, on_timer) == CURLM_OK &&
         curl_multi_setopt(w->multi, CURLMOPT_TIMERDATA, w) == CURLM_OK &&
-        // Above it the oldest idle connection goes. No hard limit on top: a transfer that waits for a connection is
-        // outside of libcurl's own fairness and of its timeouts.
+        // Above it the oldest idle connection goes. No hard limit on top: a transfer that waits for a
+        // connection is outside of libcurl's own fairness and of its timeouts.
         curl_multi_setopt(w->multi, CURLMOPT_MAXCONNECTS, (long)w->env.cfg.connections_max) == CURLM_OK;
     return ok ? RT_OK : rt_fail(err, RT_E_UNAVAILABLE, 0, "libcurl lacks an option of the multi interface");
 }
@@ -356,7 +357,8 @@ rt_code rt_webhook_open(const rt_webhook_config *cfg, rt_webhook **out, rt_err *
     return RT_OK;
 }
 
-/* What is still under way is dropped: whether it arrived nobody knows, so it is tried again after its lease. */
+/* What is still under way is dropped: whether it arrived nobody knows, so it is tried again after its
+ * lease. */
 static void abandon_all(rt_webhook *w) {
     rt_heap_node *first;
     while ((first = rt_heap_first(&w->deadlines)) != NULL) release(w, transfer_of_deadline(first));
