@@ -71,6 +71,7 @@ void rt_fanout_deliver(rt_tx *tx, rt_id queue, const rt_job *message, const rt_i
         .body = message->body,
         .placed_ms = message->placed_ms,
         .ttl_s = message->ttl_s,
+        .delay_s = message->delay_s,
         .body_bytes = message->body_bytes,
     };
     for (uint32_t i = 0; i < count; i++) {
@@ -103,6 +104,7 @@ rt_code rt_fanout_start(rt_tx *tx, rt_id queue, rt_id from, bool confirmed_only,
             .body = messages[i].body,
             .placed_ms = messages[i].placed_ms,
             .ttl_s = messages[i].ttl_s,
+            .delay_s = messages[i].delay_s,
             .body_bytes = messages[i].body_bytes,
             .state = RT_JOB_LEASED,
             .flags = RT_JOB_PULL | RT_JOB_HOLDER,

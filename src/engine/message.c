@@ -57,6 +57,7 @@ static rt_job place_message(rt_tx *tx, const rt_post *p, const rt_metadata *queu
         .placed_ms = tx->now_ms,
         .expires_ms = tx->now_ms + (int64_t)ttl_s * 1000,
         .ttl_s = ttl_s,
+        .delay_s = (uint16_t)delay_s,
         .body_bytes = (uint32_t)item->body.len,
         .state = delay_s > 0 ? RT_JOB_SCHEDULED : RT_JOB_FREE,
         .flags = RT_JOB_PULL,
