@@ -71,6 +71,14 @@ void rt_heap_remove(rt_heap *h, rt_heap_node *node) {
 
 rt_heap_node *rt_heap_first(const rt_heap *h) { return h->count == 0 ? NULL : h->nodes[1]; }
 
+void rt_heap_hasten(rt_heap *h, int64_t by_ms) {
+    RT_ASSERT(by_ms >= 0);
+    // The same for all, so that the order stays.
+    for (size_t i = 1; i <= h->count; i++) {
+        if (h->nodes[i]->at_ms != INT64_MAX) h->nodes[i]->at_ms -= by_ms;
+    }
+}
+
 void rt_heap_deinit(rt_heap *h) {
     free(h->nodes);
     *h = (rt_heap){0};

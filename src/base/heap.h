@@ -22,6 +22,8 @@ typedef struct rt_heap {
 bool rt_heap_set(rt_heap *h, rt_heap_node *node, int64_t at_ms);
 void rt_heap_remove(rt_heap *h, rt_heap_node *node); /* nothing if it is not in it */
 rt_heap_node *rt_heap_first(const rt_heap *h);       /* NULL: empty */
+/* Everything comes `by_ms` >= 0 earlier than it would have; INT64_MAX, which is never, stays. */
+void rt_heap_hasten(rt_heap *h, int64_t by_ms);
 void rt_heap_deinit(rt_heap *h);
 
 #endif

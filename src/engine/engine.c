@@ -115,8 +115,21 @@ static void publish(rt_engine *e) {
     atomic_store_explicit(&m->bytes_in_flight, e->schedule.bytes, memory_order_relaxed);
 }
 
+/* The wall clock was set back. What is stored stays where it is, but no wait of our own lasts longer for it. */
+static void set_back(rt_engine *e, int64_t by_ms) {
+    rt_heap_hasten(&e->flights.deadlines, by_ms);
+    rt_heap_hasten(&e->cursors, by_ms);
+    e->poll_at_ms = INT64_MIN;
+    e->tidy_at_ms = INT64_MIN;
+    e->publish_at_ms = INT64_MIN;
+    e->store_pause_until_ms = INT64_MIN;
+    e->schedule.credit_at_ms = e->now_ms;
+}
+
 int64_t rt_engine_step(rt_engine *e, int64_t now_ms) {
+    const int64_t back_ms = e->now_ms - now_ms;
     e->now_ms = now_ms;
+    if (back_ms > 0) set_back(e, back_ms);
     rt_batch_settle(e);
     if (e->ended_count >= BATCHES_MAX) return ask_again_ms(e); // nothing more until one has ended
     rt_upkeep(e);
