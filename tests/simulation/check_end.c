@@ -1,6 +1,8 @@
 /* check_end.c: the account after each step, and what must be true when everything has ended. */
 #include "world.h"
 
+enum { QUIET_STEPS_MAX = 70 }; /* in an hour: history is looked through once a minute */
+
 static uint32_t sum(const uint32_t states[RT_JOB_STATE_COUNT]) {
     uint32_t total = 0;
     for (int i = 0; i < RT_JOB_STATE_COUNT; i++) total += states[i];
@@ -64,7 +66,7 @@ bool check_has_ended(world *w) {
     const uint32_t waiting = w->plan.disk.sole_owner ? l->states[RT_JOB_FREE] : 0;
     if (w->requests_open + w->flights_live + pushed + held + waiting > 0) return false;
     for (uint32_t i = 0; i < w->plan.nodes; i++) {
-        if (rt_store_memory_untold(w->nodes[i].store) > 0) return false;
+        if (w->nodes[i].life != 0 && rt_store_memory_untold(w->nodes[i].store) > 0) return false;
     }
     return !has_cursors(w);
 }
@@ -126,8 +128,22 @@ static void check_popped(world *w, const shadow *s) {
                 s->message);
 }
 
+/* Nothing is left in the engines, and they sleep. */
+static void check_idle(world *w) {
+    for (uint32_t i = 0; i < w->plan.nodes; i++) {
+        const node *n = &w->nodes[i];
+        if (n->life == 0) continue;
+        TRACE_CHECK(&w->trace, rt_engine_busy(n->engine) == 0, "node %u is busy with nothing", i);
+        const rt_metrics *m = rt_engine_metrics(n->engine);
+        TRACE_CHECK(&w->trace, m->attempts_in_flight == 0 && m->bytes_in_flight == 0, "node %u counts attempts under way", i);
+    }
+    TRACE_CHECK(&w->trace, !w->plan.disk.sole_owner || w->quiet_steps <= QUIET_STEPS_MAX,
+                "%u steps in an hour without anything to do", w->quiet_steps);
+}
+
 void check_ended(world *w) {
     const ledger *l = &w->ledger;
+    check_idle(w);
     check_account(w);
     for (uint32_t i = 0; i < l->messages_count; i++) {
         if (l->messages[i].id != 0) check_fan_out(w, i);

@@ -54,7 +54,16 @@ static void check_spinning(world *w, node *n, int64_t next_ms) {
     TRACE_CHECK(&w->trace, n->at_once <= AT_ONCE_MAX, "node %u asks to be stepped at once, again and again", n->number);
 }
 
+/* Did one of the batches behind which a node dies reach the disk since? */
+static bool must_crash(const world *w, uint64_t before) {
+    for (uint32_t i = 0; i < CRASHES_AT_COMMIT_MAX; i++) {
+        if (w->crash_at_landed[i] > before && w->crash_at_landed[i] <= w->landed) return true;
+    }
+    return false;
+}
+
 void node_step(world *w, node *n) {
+    const uint64_t before = w->landed;
     n->input = false;
     const int64_t wall_ms = world_wall_ms(w);
     if (wall_ms > w->wall_max_ms) w->wall_max_ms = wall_ms;
@@ -70,4 +79,5 @@ void node_step(world *w, node *n) {
     }
     trace_note(&w->trace, "step", n->number, w->landed);
     check_account(w);
+    if (!w->draining && must_crash(w, before)) world_crash(w, n);
 }

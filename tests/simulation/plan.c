@@ -19,6 +19,8 @@ static void plan_faults(plan *p, rt_rng *rng) {
     };
     p->fault_spells = (uint32_t)some(rng, 2);
     p->crashes = some(rng, 5);
+    p->crashes_at_commit = some(rng, 4);
+    p->one_stays_down = p->nodes > 1 && chance(rng, 300);
     p->pauses = some(rng, 3);
     p->jumps = chance(rng, 250) ? (uint32_t)draw(rng, 1, 3) : 0;
     p->lost = some(rng, 40);
@@ -43,6 +45,7 @@ plan plan_of(uint64_t seed) {
     p.endpoints = (uint32_t)draw(&rng, 1, ENDPOINTS_MAX);
     p.actions = (uint32_t)(chance(&rng, 50) ? draw(&rng, 100, 250) : draw(&rng, 10, 60));
     p.active_ms = (int64_t)(p.nodes == 2 ? draw(&rng, 5, 60) : draw(&rng, 10, 1800)) * 1000;
+    p.bursts = (uint32_t)draw(&rng, 0, 400);
     p.many_subscribers = chance(&rng, 20);
     p.dead_letters = chance(&rng, 300);
     p.ttl_max_s = p.nodes == 2 ? 120 : 3600;

@@ -26,7 +26,9 @@ static void plan_one(world *w, void (*happen)(world *w, appointment *a), uint32_
 
 static void act(world *w, appointment *a) {
     free(a);
-    client_act(w);
+    uint32_t count = 1;
+    if (chance(&w->rng, w->plan.bursts)) count += (uint32_t)draw(&w->rng, 1, 6);
+    for (uint32_t i = 0; i < count; i++) client_act(w);
 }
 
 static void change_mood(world *w, appointment *a) {
@@ -40,13 +42,16 @@ static void restart(world *w, appointment *a) {
     if (n->life == 0) node_start(w, n);
 }
 
-static void crash(world *w, appointment *a) {
-    node *n = &w->nodes[a->number];
-    free(a);
-    if (n->life == 0) return;
+void world_crash(world *w, node *n) {
     node_crash(w, n);
     const int64_t down_ms = chance(&w->rng, 700) ? (int64_t)draw(&w->rng, 0, 2000) : (int64_t)draw(&w->rng, 0, 120000);
     plan_one(w, restart, n->number, down_ms);
+}
+
+static void crash(world *w, appointment *a) {
+    node *n = &w->nodes[a->number];
+    free(a);
+    if (n->life != 0) world_crash(w, n);
 }
 
 static void resume(world *w, appointment *a) {
@@ -123,6 +128,7 @@ static void open_world(world *w, uint64_t seed, bool verbose) {
     plan_many(w, p->crashes, crash, p->nodes);
     plan_many(w, p->pauses, pause, p->nodes);
     plan_many(w, p->jumps, jump, 1);
+    for (uint32_t i = 0; i < p->crashes_at_commit; i++) w->crash_at_landed[i] = draw(&w->rng, 1, 100);
 }
 
 static void close_world(world *w) {
@@ -185,6 +191,15 @@ static void stop_faults(world *w) {
         if (n->life == 0) node_start(w, n);
         n->wake_ms = w->now_ms;
     }
+    if (w->plan.one_stays_down) node_crash(w, &w->nodes[rt_rng_below(&w->rng, w->plan.nodes)]);
+}
+
+/* An hour without anything to do; less where nodes look every moment for what others left. */
+static void be_quiet(world *w) {
+    const uint64_t before = w->steps;
+    const int64_t until_ms = w->now_ms + (w->plan.disk.sole_owner ? 3600000 : 60000);
+    while (next_ms(w) <= until_ms && live_on(w)) {}
+    w->quiet_steps = (uint32_t)(w->steps - before);
 }
 
 uint64_t world_run(uint64_t seed, bool verbose) {
@@ -195,6 +210,7 @@ uint64_t world_run(uint64_t seed, bool verbose) {
     // Whoever paused a queue for good resumes it; then everything that was promised must come to its end by itself.
     while (!client_resume_all(&w)) (void)live_on(&w);
     while (!check_has_ended(&w) && live_on(&w)) {}
+    be_quiet(&w);
     check_ended(&w);
     const uint64_t hash = w.trace.hash;
     trace_say(&w.trace, "ended: %u messages, %llu steps, %llu batches, trace %016llx", w.ledger.messages_count,

@@ -25,7 +25,7 @@ typedef struct flight {
     rt_outcome outcome;
     bool answered;
 } flight;
-enum { FLIGHTS_MAX = 8192 };
+enum { FLIGHTS_MAX = 8192, CRASHES_AT_COMMIT_MAX = 4 };
 
 typedef struct node {
     world *world;
@@ -59,6 +59,8 @@ struct world {
     uint64_t last_event;  /* highest number seen */
     struct landing *landing;
     uint64_t lives, steps;
+    uint32_t quiet_steps; /* in the hour after everything had ended */
+    uint64_t crash_at_landed[CRASHES_AT_COMMIT_MAX]; /* batches behind which the node that wrote them dies */
     node nodes[NODES_MAX];
 
     flight **flights;
@@ -79,6 +81,8 @@ void world_appoint(world *w, appointment *a, int64_t in_ms);
 void node_start(world *w, node *n);
 /* Its memory is gone, and with it what the executor had under way; the disk stays. */
 void node_crash(world *w, node *n);
+/* … and it comes back after a while. */
+void world_crash(world *w, node *n);
 void node_step(world *w, node *n);
 void node_set_faults(world *w, const rt_memory_faults *faults); /* of all nodes that run, and of those that will */
 /* Any node that runs and is not paused, or NULL. */

@@ -174,7 +174,9 @@ static rt_code node_apply(rt_store *s, const rt_change *change, rt_err *err) {
     if (next == NULL) return rt_fail(err, RT_E_NOMEM, 0, "change");
     code = rt_image_apply(n->batch, next, &n->disk->records, change, err);
     const uint32_t jobs_max = n->disk->config.jobs_max;
-    if (code == RT_OK && jobs_max > 0 && !change->frees && rt_image_len(next, RT_PART_JOBS) > jobs_max) {
+    const uint32_t jobs = rt_image_len(next, RT_PART_JOBS);
+    const bool grows = jobs > rt_image_len(n->batch, RT_PART_JOBS);
+    if (code == RT_OK && jobs_max > 0 && jobs > jobs_max && grows && !change->frees) {
         code = rt_fail(err, RT_E_FULL, 0, "store is full: %u jobs", jobs_max);
     }
     if (code != RT_OK) {

@@ -10,7 +10,7 @@ typedef struct rt_store_memory_config {
     uint32_t tag;           /* see rt_store */
     bool sole_owner;        /* see rt_store */
     bool commit_waits;      /* rt_store.fd is -1: ends are told at once, so no batch is late */
-    uint32_t jobs_max;      /* more jobs than that: RT_E_FULL, unless the change frees; 0: no bound */
+    uint32_t jobs_max;      /* a change that adds jobs beyond it: RT_E_FULL, unless it frees; 0: no bound */
     rt_retention retention; /* all 0: history is kept for ever */
 } rt_store_memory_config;
 
