@@ -145,7 +145,7 @@ def test_http_2_where_the_endpoint_speaks_it(start_retryd, certificates, tmp_pat
         port = free.getsockname()[1]
     log = tmp_path / "nghttpd.log"
     with open(log, "wb") as out:
-        server = subprocess.Popen([nghttpd, "-v", "--no-color", "--echo-upload", "-a", "127.0.0.1", str(port),
+        server = subprocess.Popen([nghttpd, "-v", "--echo-upload", "-a", "127.0.0.1", str(port),
                                    certificates / "key.pem", certificates / "cert.pem"], stdout=out, stderr=out,
                                   preexec_fn=die_with_parent)
     try:

@@ -208,7 +208,7 @@ def test_a_paused_queue_waits_and_holds_up_nobody(retryd, receiver):
     retryd.subscribe("a", receiver.url("/a"))
     retryd.subscribe("b", receiver.url("/b"))
     queues = retryd.get("/v1/queues", params={"limit": 100}).json()["queues"]
-    [paused] = [queue["id"] for queue in queues if queue["name"].endswith("/a")]
+    [paused] = [queue["id"] for queue in queues if queue["kind"] == "delivery" and queue["name"].endswith("/a")]
     assert retryd.post(f"/v1/queues/{paused}/pause", json={}).status_code in (200, 204)
     retryd.send("a", *range(10))
     retryd.send("b", *range(10))

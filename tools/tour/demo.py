@@ -14,7 +14,7 @@ import urllib.request
 from flaky import Endpoint, paint
 
 MESSAGES = 8
-FAILURES = 5  # attempts of each message that fail
+FAILURES_MAX = 6  # the n-th message is refused n - 1 times, at most this often
 POLICY = {"retries_with_no_delay": 1, "minimum_delay_retries": 2, "minimum_delay": 1, "maximum_delay": 4,
           "backoff_retries": 4, "retry_backoff_function": "exponential", "maximum_delay_retries": 2}
 
@@ -47,7 +47,7 @@ class Server:
 
     def call(self, method, path, value=None):
         body = None if value is None else json.dumps(value)
-        print(paint("grey", f"  curl -X {method} $URL{path}" + (f" -d '{body}'" if body and len(body) < 200 else "")), flush=True)
+        print(paint("grey", f"  curl -X {method} $URL{path}" + (f" -d '{body}'" if body and len(body) < 300 else "")), flush=True)
         request = urllib.request.Request(self.url + path, method=method, data=body.encode() if body else None, headers={
             "Client-ID": "3381af92-2b9e-11e3-b191-71861300734c", "X-Project-ID": "demo", "Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=30) as answer:
@@ -56,14 +56,14 @@ class Server:
 
 
 def play(server, endpoint):
-    say("1. retryd, with an empty data folder, and an endpoint that fails five times for each message")
+    say("1. retryd, with an empty data folder, and an endpoint that refuses each message some times first")
     print(f"  ready after {server.start() * 1000:.0f} ms at {server.url}")
 
     say("2. A queue, its delivery policy, and a webhook subscription")
     server.call("PUT", "/v2/queues/orders", {"_retry_policy": POLICY})
     server.call("POST", "/v2/queues/orders/subscriptions", {"subscriber": f"http://127.0.0.1:{endpoint.server_port}/hook"})
 
-    say(f"3. {MESSAGES} messages. Each is on disk before its 201; the endpoint refuses, the policy decides when to try again")
+    say(f"3. {MESSAGES} messages. Each is on disk before its 201; order N is refused N - 1 times")
     endpoint.began = time.monotonic()
     posted = server.call("POST", "/v2/queues/orders/messages",
                          {"messages": [{"body": {"order": n}} for n in range(1, MESSAGES + 1)]})
@@ -97,7 +97,7 @@ def account(acknowledged, endpoint):
 
 
 def main():
-    endpoint = Endpoint(0, FAILURES)
+    endpoint = Endpoint(0, lambda body: min(body["order"] - 1, FAILURES_MAX))
     threading.Thread(target=endpoint.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory(prefix="retryd-demo-") as data:
         server = Server(sys.argv[1], data)

@@ -15,7 +15,7 @@ def paint(colour, text):
 
 
 class Endpoint(http.server.ThreadingHTTPServer):
-    """`failures`: how many attempts of each message fail; `attempts`: for each message id, what arrived when."""
+    """`failures(body)`: how many attempts of that message fail; `attempts`: for each message id, what arrived when."""
     daemon_threads = True
 
     def __init__(self, port, failures):
@@ -26,12 +26,12 @@ class Endpoint(http.server.ThreadingHTTPServer):
         self.lock = threading.Lock()
         self.began = time.monotonic()
 
-    def judge(self, message_id):
+    def judge(self, message_id, body):
         """The answer, and the seconds since the attempt before this one (None: the first)."""
         now = time.monotonic()
         with self.lock:
             seen = self.attempts.setdefault(message_id, [])
-            status = 503 if len(seen) < self.failures else 200
+            status = 503 if len(seen) < self.failures(body) else 200
             waited = now - seen[-1] if seen else None
             seen.append(now)
             if status == 200:
@@ -44,7 +44,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-        status, waited = self.server.judge(self.headers["webhook-id"])
+        status, waited = self.server.judge(self.headers["webhook-id"], body.get("body"))
         self.send_response(status)
         self.send_header("Content-Length", "0")
         self.end_headers()
@@ -62,6 +62,6 @@ if __name__ == "__main__":
     failures = int(sys.argv[2]) if len(sys.argv) > 2 else 2
     print(f"http://127.0.0.1:{port}/ answers 503 to the first {failures} attempts of each message, then 200")
     try:
-        Endpoint(port, failures).serve_forever()
+        Endpoint(port, lambda _: failures).serve_forever()
     except KeyboardInterrupt:
         pass
