@@ -53,7 +53,8 @@ static rt_code know_lane(rt_engine *e, rt_lane *lane) {
         if (code == RT_E_AGAIN && rt_store_load(e->store, &e->err) != RT_OK) return RT_E_UNAVAILABLE;
     }
     if (code != RT_OK && code != RT_E_ABSENT) return code;
-    lane->paused_until_ms = queue.paused_until_ms;
+    // In a queue that is being emptied a job's turn is its end, and nobody can resume it any more.
+    lane->paused_until_ms = queue.gone ? 0 : queue.paused_until_ms;
     lane->room_max = queue.in_flight_max > 0 ? queue.in_flight_max : e->settings.queue_in_flight_max;
     if (lane->room > lane->room_max) lane->room = lane->room_max;
     lane->known = true;
