@@ -26,7 +26,8 @@ static void notice__carries_ttl_body_kind_and_queue(void **state) {
 static void notice__of_a_delayed_message_says_so(void **state) {
     (void)state;
     assert_notice((rt_job){.ttl_s = 60, .delay_s = 900}, "null", HOOK,
-                  "{\"ttl\": 60, \"body\": null, \"delay\": 900, \"Message_Type\": \"Notification\", \"queue_name\": \"q\"}");
+                  "{\"ttl\": 60, \"body\": null, \"delay\": 900, \"Message_Type\": \"Notification\", "
+                  "\"queue_name\": \"q\"}");
 }
 
 static void notice__template_is_filled_wherever_it_asks(void **state) {
@@ -47,7 +48,8 @@ static void notice__what_the_message_says_is_not_taken_for_the_mark(void **state
     rt_subscription s = HOOK;
     s.post_data = RT_STR("[\"$zaqar_message$\"]");
     assert_notice((rt_job){.ttl_s = 60}, "\"$zaqar_message$\"", s,
-                  "[{\"ttl\": 60, \"body\": \"$zaqar_message$\", \"Message_Type\": \"Notification\", \"queue_name\": \"q\"}]");
+                  "[{\"ttl\": 60, \"body\": \"$zaqar_message$\", \"Message_Type\": \"Notification\", "
+                  "\"queue_name\": \"q\"}]");
 }
 
 static void notice__mails_are_never_templates(void **state) {

@@ -52,8 +52,8 @@ static void patch__operations_apply_in_order(void **state) {
         {"[{\"op\": \"add\", \"path\": \"/metadata/c\", \"value\": null}]", RT_OK, "{\"a\": 1, \"b\": 2, \"c\": null}"},
         {"[{\"op\": \"add\", \"path\": \"/metadata/a\", \"value\": [3]}]", RT_OK, "{\"a\": [3], \"b\": 2}"},
         {"[{\"op\": \"replace\", \"path\": \"/Metadata/b\", \"value\": 4}]", RT_OK, "{\"a\": 1, \"b\": 4}"},
-        {"[{\"op\": \"remove\", \"path\": \"/metadata/a\"}, {\"op\": \"add\", \"path\": \"/metadata/a\", \"value\": 5}]", RT_OK,
-         "{\"b\": 2, \"a\": 5}"},
+        {"[{\"op\": \"remove\", \"path\": \"/metadata/a\"}, "
+         "{\"op\": \"add\", \"path\": \"/metadata/a\", \"value\": 5}]", RT_OK, "{\"b\": 2, \"a\": 5}"},
         {"[{\"op\": \"add\", \"path\": \"/metadata/x~1y~0z\", \"value\": 1}]", RT_OK, "{\"a\": 1, \"b\": 2, \"x/y~z\": 1}"},
         {"[{\"op\": \"remove\", \"path\": \"/anything/a\"}]", RT_OK, "{\"b\": 2}"},
     };
