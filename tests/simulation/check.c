@@ -149,6 +149,7 @@ static void check_new(landing *l, shadow *s, const rt_job *now) {
     rt_str body;
     if (rt_view_body(l->after, now->body, &body) == RT_OK) s->message = ledger_message_in(led, body);
     if (!is_message(now)) {
+        w->deliveries++;
         check_new_delivery(l, s, now);
         return;
     }

@@ -150,6 +150,7 @@ static void start(void *ctx, rt_attempt *attempt) {
     world *w = n->world;
     trace_note(&w->trace, "attempt", attempt->job, attempt->number);
     check_start(w, n, attempt);
+    w->attempts++;
     flight *f = free_slot(w);
     *f = (flight){.answer.happen = answer, .attempt = attempt, .node = n->number, .life = n->life, .started_ms = w->now_ms,
                   .jumps = w->jumps};

@@ -27,14 +27,28 @@ static int usage(void) {
     return 2;
 }
 
-static void run(uint64_t seed, bool verbose) {
+/* Both runs of a seed; adds what happened in one of them. */
+static void run(uint64_t seed, bool verbose, tally *all) {
     current = seed;
-    const uint64_t first = world_run(seed, verbose);
-    const uint64_t second = world_run(seed, false);
-    if (first == second) return;
-    fprintf(stderr, "simulate: seed %" PRIu64 " does not do the same twice: %016" PRIx64 ", %016" PRIx64 "\n", seed, first, second);
-    trace_print_command(seed);
-    exit(EXIT_FAILURE);
+    const tally first = world_run(seed, verbose);
+    const tally second = world_run(seed, false);
+    if (first.hash != second.hash) {
+        fprintf(stderr, "simulate: seed %" PRIu64 " does not do the same twice\n", seed);
+        trace_print_command(seed);
+        exit(EXIT_FAILURE);
+    }
+    all->steps += first.steps;
+    all->batches += first.batches;
+    all->messages += first.messages;
+    all->deliveries += first.deliveries;
+    all->attempts += first.attempts;
+    all->crashes += first.crashes;
+}
+
+static void report(uint64_t seeds, const tally *all) {
+    printf("simulate: %" PRIu64 " seeds, each twice: every invariant held\n", seeds);
+    printf("simulate: %" PRIu64 " messages, %" PRIu64 " deliveries, %" PRIu64 " attempts, %" PRIu64 " batches, %" PRIu64
+           " crashes, %" PRIu64 " steps\n", all->messages, all->deliveries, all->attempts, all->batches, all->crashes, all->steps);
 }
 
 static bool parse_seed(rt_str text, uint64_t *out) {
@@ -76,10 +90,11 @@ int main(int argc, char **argv) {
     if (!chosen) return usage();
     (void)signal(SIGABRT, on_abort);
     watching = 1;
+    tally all = {0};
     for (uint64_t seed = from;; seed++) {
-        run(seed, verbose && from == to);
+        run(seed, verbose && from == to, &all);
         if (seed == to) break;
     }
-    printf("simulate: %" PRIu64 " seeds, each twice: every invariant held\n", to - from + 1);
+    report(to - from + 1, &all);
     return EXIT_SUCCESS;
 }

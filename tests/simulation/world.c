@@ -197,12 +197,12 @@ static void stop_faults(world *w) {
 /* An hour without anything to do; less where nodes look every moment for what others left. */
 static void be_quiet(world *w) {
     const uint64_t before = w->steps;
-    const int64_t until_ms = w->now_ms + (w->plan.disk.sole_owner ? 3600000 : 60000);
+    const int64_t until_ms = w->now_ms + (w->plan.disk.sole_owner ? 3600000 : 45000);
     while (next_ms(w) <= until_ms && live_on(w)) {}
     w->quiet_steps = (uint32_t)(w->steps - before);
 }
 
-uint64_t world_run(uint64_t seed, bool verbose) {
+tally world_run(uint64_t seed, bool verbose) {
     world w;
     open_world(&w, seed, verbose);
     while (w.now_ms < w.plan.active_ms && live_on(&w)) {}
@@ -212,9 +212,10 @@ uint64_t world_run(uint64_t seed, bool verbose) {
     while (!check_has_ended(&w) && live_on(&w)) {}
     be_quiet(&w);
     check_ended(&w);
-    const uint64_t hash = w.trace.hash;
-    trace_say(&w.trace, "ended: %u messages, %llu steps, %llu batches, trace %016llx", w.ledger.messages_count,
-              (unsigned long long)w.steps, (unsigned long long)w.landed, (unsigned long long)hash);
+    const tally t = {
+        .hash = w.trace.hash, .steps = w.steps, .batches = w.landed, .messages = w.ledger.messages_count,
+        .deliveries = w.deliveries, .attempts = w.attempts, .crashes = w.lives - w.plan.nodes,
+    };
     close_world(&w);
-    return hash;
+    return t;
 }

@@ -58,7 +58,7 @@ struct world {
     uint64_t counted;     /* of those: when the account was last taken */
     uint64_t last_event;  /* highest number seen */
     struct landing *landing;
-    uint64_t lives, steps;
+    uint64_t lives, steps, attempts, deliveries;
     uint32_t quiet_steps; /* in the hour after everything had ended */
     uint64_t crash_at_landed[CRASHES_AT_COMMIT_MAX]; /* batches behind which the node that wrote them dies */
     node nodes[NODES_MAX];
@@ -70,8 +70,13 @@ struct world {
     uint32_t requests_open;
 };
 
-/* Runs a seed to its end, checking every step. Returns its trace's hash; ends the program when something is wrong. */
-uint64_t world_run(uint64_t seed, bool verbose);
+/* What happened in a world. */
+typedef struct tally {
+    uint64_t hash;        /* of its trace */
+    uint64_t steps, batches, messages, deliveries, attempts, crashes;
+} tally;
+/* Runs a seed to its end, checking every step; ends the program when something is wrong. */
+tally world_run(uint64_t seed, bool verbose);
 
 int64_t world_wall_ms(const world *w);
 /* Puts `a` into the agenda, `in_ms` from now. */

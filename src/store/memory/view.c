@@ -200,8 +200,9 @@ static rt_code list_events(rt_view *v, uint64_t after_seq, rt_each_event *each, 
 static bool expiry_of(rt_image_part part, const void *record, rt_expiry *out) {
     if (part == RT_PART_JOBS) {
         const rt_job *job = record;
+        if (!job_expires(job)) return false;
         *out = (rt_expiry){.at_ms = job->expires_ms, .kind = RT_EXPIRY_JOB, .id = job->id};
-        return job_expires(job);
+        return true;
     }
     if (part == RT_PART_LEASES) {
         const rt_lease *lease = record;
@@ -209,9 +210,10 @@ static bool expiry_of(rt_image_part part, const void *record, rt_expiry *out) {
         return lease->until_ms > 0;
     }
     const rt_doc *doc = record;
+    if (doc->expires_ms == 0) return false;
     *out = (rt_expiry){
         .at_ms = doc->expires_ms, .kind = RT_EXPIRY_DOC, .doc_kind = doc->kind, .doc_name = doc->name};
-    return doc->expires_ms > 0;
+    return true;
 }
 
 static int compare_expiry(const void *a, const void *b) {
