@@ -1,12 +1,12 @@
 /* load.c: many connections that each ask, wait for the answer, and ask again, for some seconds. One thread.
  *
  *   load post  PORT CONNECTIONS SECONDS QUEUE [BYTES [PER-REQUEST]]   POST messages to retryd
- *   load cycle PORT CONNECTIONS SECONDS QUEUE [BYTES]                 post 1 message, claim 1, delete it
- *   load take  PORT CONNECTIONS SECONDS QUEUE                         claim 1, delete it: of what is there already
+ *   load cycle PORT CONNECTIONS SECONDS QUEUE [BYTES [PER-REQUEST]]   post messages, claim as many, delete them
+ *   load take  PORT CONNECTIONS SECONDS QUEUE [BYTES [PER-REQUEST]]   claim and delete what is there already
  *   load bare  PORT CONNECTIONS SECONDS -     [BYTES [PER-REQUEST]]   like post, and does not look at the status
  *   load beanstalk PORT CONNECTIONS SECONDS - [BYTES]                 put, reserve, delete with beanstalkd
  *
- * Prints one JSON object. "done" counts requests of post and bare, whole cycles of the others. */
+ * Prints one JSON object. "done" counts messages; the times are those of a whole round. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 #include "common.h"
 
-enum { IN_MAX = 64 * 1024, LINE_MAX_ = 1024, WARM_US = 500000 };
+enum { IN_MAX = 64 * 1024, REQUEST_MAX = 2048, CLAIM_MAX = 20, WARM_US = 500000 };
 
 typedef enum step { POST, CLAIM, DELETE } step;
 
@@ -28,7 +28,8 @@ typedef struct conn {
     size_t out_len;
     uint64_t asked_us, began_us; /* this request; this cycle */
     size_t in_len;
-    char line[LINE_MAX_];   /* a request made of an answer */
+    uint64_t held;          /* messages that were claimed */
+    char line[REQUEST_MAX]; /* a request made of an answer */
     char in[IN_MAX];
 } conn;
 
@@ -36,6 +37,7 @@ typedef struct load load;
 struct load {
     step first, last;
     bool beanstalk, strict;
+    uint64_t per_request;
     char *post;             /* the whole request */
     size_t post_len;
     char claim[512];
@@ -78,6 +80,35 @@ static void send_out(conn *c, int epoll_fd) {
     }
 }
 
+/* Writes the request that deletes what the claim's answer lists: a single message by its href, which names the claim;
+ * several by their ids. */
+static bool delete_claimed(conn *c, const char *answer) {
+    static const char tail[] = " HTTP/1.1\r\nHost: x\r\nX-Project-ID: bench\r\n"
+                               "Client-ID: 3381af92-2b9e-11e3-b191-71861300734c\r\n\r\n";
+    const char *one = NULL;
+    int one_len = 0;
+    size_t len = 0;
+    c->held = 0;
+    for (const char *href = strstr(answer, "\"href\""); href != NULL; href = strstr(href + 6, "\"href\"")) {
+        const char *from = strchr(href, '/');
+        const char *end = from != NULL ? strchr(from, '"') : NULL;
+        const char *id = from != NULL ? strstr(from, "/messages/") : NULL;
+        const char *query = id != NULL ? strchr(id, '?') : NULL;
+        if (end == NULL || id == NULL || query == NULL || query > end) return false;
+        if (c->held == 0) {
+            one = from;
+            one_len = (int)(end - from);
+            len = (size_t)snprintf(c->line, sizeof c->line, "DELETE %.*s?ids=", (int)(id + 9 - from), from);
+        }
+        len += (size_t)snprintf(c->line + len, sizeof c->line - len, "%s%.*s", c->held > 0 ? "," : "",
+                                (int)(query - id - 10), id + 10);
+        if (++c->held > CLAIM_MAX || len + sizeof tail > sizeof c->line) return false;
+    }
+    if (c->held == 1) len = (size_t)snprintf(c->line, sizeof c->line, "DELETE %.*s", one_len, one);
+    memcpy(c->line + len, tail, sizeof tail);
+    return c->held > 0;
+}
+
 /* What follows the answer c->in[0, len); its body, for HTTP, from `body` on. */
 static void answered(load *l, conn *c, size_t len, size_t body) {
     char *in = c->in;
@@ -95,14 +126,7 @@ static void answered(load *l, conn *c, size_t len, size_t body) {
             in[len] = saved;
             return;  // somebody else has it: claim again
         }
-        const char *href = strstr(in + body, "\"href\"");
-        const char *from = href != NULL ? strchr(href, '/') : NULL;
-        const char *to = from != NULL ? strchr(from, '"') : NULL;
-        ok = to != NULL;
-        if (ok)
-            (void)snprintf(c->line, sizeof c->line,
-                           "DELETE %.*s HTTP/1.1\r\nHost: x\r\nClient-ID: 3381af92-2b9e-11e3-b191-71861300734c\r\n"
-                           "X-Project-ID: bench\r\n\r\n", (int)(to - from), from);
+        ok = delete_claimed(c, in + body);
     } else {
         ok = !l->strict || strncmp(in, "HTTP/1.1 20", 11) == 0;
     }
@@ -111,7 +135,7 @@ static void answered(load *l, conn *c, size_t len, size_t body) {
         c->step = l->first;
     } else if (c->step == l->last) {
         if (l->counting) {
-            l->done++;
+            l->done += l->last == DELETE && !l->beanstalk ? c->held : l->per_request;
             spread_add(&l->took, now_us() - c->began_us);
         }
         c->step = l->first;
@@ -166,8 +190,10 @@ static void prepare(load *l, size_t bytes, size_t per_request) {
         static const char head[] = "POST /v2/queues/%s/%s HTTP/1.1\r\nHost: x\r\nX-Project-ID: bench\r\n"
                                    "Client-ID: 3381af92-2b9e-11e3-b191-71861300734c\r\n"
                                    "Content-Type: application/json\r\nContent-Length: %zu\r\n\r\n%s";
+        char claims[48];
+        (void)snprintf(claims, sizeof claims, "claims?limit=%zu", per_request);
         l->post_len = (size_t)snprintf(whole, room + 1024, head, l->queue, "messages", at, all);
-        l->claim_len = (size_t)snprintf(l->claim, sizeof l->claim, head, l->queue, "claims?limit=1", (size_t)2, "{}");
+        l->claim_len = (size_t)snprintf(l->claim, sizeof l->claim, head, l->queue, claims, (size_t)2, "{}");
     }
     l->post = whole;
     free(all);
@@ -210,6 +236,9 @@ int main(int argc, char **argv) {
     const size_t bytes = argc > 6 ? number(argv[6], "BYTES") : 1024;
     const size_t per_request = argc > 7 ? number(argv[7], "PER-REQUEST") : 1;
     l.beanstalk = strcmp(what, "beanstalk") == 0;
+    l.per_request = per_request;
+    if (per_request < 1 || (per_request > CLAIM_MAX && strcmp(what, "post") != 0 && strcmp(what, "bare") != 0))
+        die("1 to %d messages a request", CLAIM_MAX);
     l.strict = strcmp(what, "bare") != 0;
     l.first = strcmp(what, "take") == 0 ? CLAIM : POST;
     l.last = strcmp(what, "post") == 0 || strcmp(what, "bare") == 0 ? POST : DELETE;
