@@ -169,7 +169,7 @@ static rt_verdict judge(const rt_outcome *o, const rt_delivery_policy *policy) {
         case RT_REASON_CLAIMS_EXCEEDED:
         case RT_REASON_COUNT: break;
     }
-    RT_ASSERT(!"an executor reports only what executor.h lists");
+    RT_ASSERT(false && "an executor reports only what executor.h lists");
     return RT_VERDICT_RETRY;
 }
 
