@@ -79,7 +79,7 @@ static const setting SETTINGS[] = {
     {"mail.password_file", KIND_TEXT, "path", 0, 0, "", AT(mail_password_file),
      "a file with the password in its first line; nobody but its owner may read it"},
     {"mail.from", KIND_TEXT, "address", 0, 0, "", AT(mail_from),
-     "sender of mails; empty: retryd@ and the host's name"},
+     "sender of mails; empty: retryd@localhost"},
     {"notification.require_confirmation", KIND_BOOL, "true|false", 0, 0, "false",
      AT(notification_require_confirmation), "a subscriber must confirm before anything else is sent to it"},
     {"log.level", KIND_CHOICE, "debug|info|warn|error", 0, 0, "info", AT(log_level),
@@ -449,10 +449,10 @@ void rt_config_explain(rt_buf *out) {
         rt_str group, key;
         (void)rt_str_cut(rt_str_of(s->name), '.', &group, &key);
         if (!rt_str_eq(group, group_before)) {
-            rt_buf_addf(out, "%s[%.*s]\n", i == 0 ? "" : "\n", RT_STR_ARG(group));
+            rt_buf_addf(out, "%s[%.*s]\n", i == 0 ? "" : "\n\n", RT_STR_ARG(group));
         }
         group_before = group;
-        rt_buf_addf(out, "# %s\n", s->meaning);
+        rt_buf_addf(out, "\n# %s\n", s->meaning);
         explain_range(s, out);
         rt_buf_addf(out, "#%.*s = %s\n", RT_STR_ARG(key), s->preset);
     }

@@ -15,7 +15,7 @@
 
 enum {
     SPARE_EXCHANGES_MAX = 1024,
-    CONNECTION_MEMORY_BYTES = 32 * 1024, /* headers and the buffers of one connection; more headers are 431 */
+    CONNECTION_MEMORY_BYTES = 12 * 1024, /* headers and buffers of one; it is cleared for each request, so be brief */
     GOODBYE_TURNS_MAX = 16 /* turns of the loop after the drain, for replies that fit the socket */
 };
 

@@ -28,7 +28,8 @@ static void log__writes_one_line_in_either_form(void **state) {
     rt_buf line = {0};
     // 1700000000 s is 2023-11-14 22:13:20 UTC.
     rt_log_format(&line, false, RT_LOG_WARN, INT64_C(1700000000123), "request", fields, 4);
-    assert_string_equal(line.ptr, "2023-11-14T22:13:20.123Z warn request path=\"/a b\\\"\\u000a\" plain=x-1 empty=\"\" count=-3");
+    assert_string_equal(line.ptr, "2023-11-14T22:13:20.123Z warn request path=\"/a b\\\"\\u000a\" plain=x-1 "
+                                  "empty=\"\" count=-3");
     rt_buf_clear(&line);
     rt_log_format(&line, true, RT_LOG_DEBUG, INT64_C(1700000000005), "request", fields, 4);
     assert_string_equal(line.ptr, "{\"time\":\"2023-11-14T22:13:20.005Z\",\"level\":\"debug\",\"event\":\"request\","
