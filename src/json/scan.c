@@ -141,6 +141,17 @@ static const yajl_callbacks CALLBACKS = {
     .yajl_end_array = on_close,
 };
 
+/* Characters that JSON allows nowhere but that yajl takes for blanks: what is stored as it came in must be JSON to
+ * others too. */
+static bool has_odd_controls(rt_str text) {
+    bool odd = false;
+    for (size_t i = 0; i < text.len; i++) { // without a way out, so that the compiler can look at many at once
+        const unsigned char c = (unsigned char)text.ptr[i];
+        odd |= (c < 0x20) & (c != '\t') & (c != '\n') & (c != '\r');
+    }
+    return odd;
+}
+
 rt_json_fault rt_json_scan_text(rt_json_scan *scan, rt_str text) {
     RT_ASSERT(scan->fields_count <= RT_JSON_FIELDS_MAX);
     RT_ASSERT(scan->arena != NULL || scan->fields_count == 0);
@@ -149,7 +160,7 @@ rt_json_fault rt_json_scan_text(rt_json_scan *scan, rt_str text) {
     scan->rows = NULL;
     scan->rows_count = 0;
     // yajl's own check lets surrogates and overlong forms pass.
-    if (!rt_utf8_is_valid(text)) return RT_JSON_MALFORMED;
+    if (has_odd_controls(text) || !rt_utf8_is_valid(text)) return RT_JSON_MALFORMED;
 
     walk w = {.scan = scan, .text = text, .field = NO_FIELD};
     w.row_depth = scan->fields_count == 0 ? SIZE_MAX : (scan->list.len == 0 ? 1 : 3);

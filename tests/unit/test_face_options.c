@@ -51,7 +51,8 @@ static void options__reach_the_engine_in_either_spelling(void **state) {
     assert_text(s.from, "a@b");
     assert_true(s.has_policy);
     assert_int_equal(parse("{\"_post_data\": {\"m\": \"$zaqar_message$\"}, "
-                           "\"_post_headers\": {\"Content-Type\": \"text/x\"}, \"secret\": [\"" KEY32 "\", \"" KEY32 "\"]}", &s), RT_OK);
+                           "\"_post_headers\": {\"Content-Type\": \"text/x\"}, "
+                           "\"secret\": [\"" KEY32 "\", \"" KEY32 "\"]}", &s), RT_OK);
     assert_text(s.post_data, "{\"m\": \"$zaqar_message$\"}");
     assert_text(s.headers, "Content-Type: text/x\n");
     assert_text(s.secrets[1], KEY32);

@@ -166,6 +166,7 @@ static void scan__refuses_what_is_not_json(void **state) {
     static const char *const TEXTS[] = {
         "", " ", "{", "[1,]", "{\"a\"}", "{\"a\":}", "[1 2]", "[01]", "[.5]", "[1.]", "[NaN]", "[Infinity]", "[-Infinity]",
         "['a']", "[\"\x01\"]", "[\"\t\"]", "[\"\\x\"]", "[\"\\u12\"]", "{} {}", "[] x", "[/* c */]", "nul", "[tru]", "{1:2}",
+        "[\v1]", "[1,\f2]",
         "\xEF\xBB\xBF{}", "[\"\xFF\"]", "[\"\xC0\x80\"]", "[\"\xED\xA0\x80\"]", "[\"\xF4\x90\x80\x80\"]", "[\"\xE2\x82\"]"};
     for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++) {
         if (check(TEXTS[i]) != RT_JSON_MALFORMED) fail_msg("accepted: %s", TEXTS[i]);
