@@ -1,4 +1,5 @@
-/* Any text as a configuration file: it is refused with words, or leaves settings that are within their bounds. */
+/* Any text as a configuration file: it is refused with words, or leaves settings that are within their
+ * bounds. */
 #include <string.h>
 
 #include "config.h"

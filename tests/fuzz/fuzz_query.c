@@ -1,5 +1,5 @@
-/* Any bytes as the target of a request: what is taken apart decodes to no more bytes than it has, holds no NUL, and
- * finds its way through a router. */
+/* Any bytes as the target of a request: what is taken apart decodes to no more bytes than it has, holds no
+ * NUL, and finds its way through a router. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +48,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     RT_ASSERT(bytes <= uri.query.len);
     rt_arena arena = {0};
     rt_match match;
-    if (rt_router_match(router, RT_STR("GET"), uri.path, &arena, &match) == RT_OK && match.kind == RT_MATCH_ROUTE) {
+    if (rt_router_match(router, RT_STR("GET"), uri.path, &arena, &match) == RT_OK &&
+        match.kind == RT_MATCH_ROUTE) {
         for (size_t i = 0; i < match.params_count; i++) RT_ASSERT(match.params[i].len > 0);
     }
     rt_arena_deinit(&arena);

@@ -17,13 +17,15 @@
 
 enum { SILENCE_MS_MAX = 10000 };
 
-/* ---- the face -------------------------------------------------------------------------------------------- */
+/* ---- the face ------------------------------------------------------------------------------------------ */
 
 static void echo(rt_exchange *x) {
     rt_buf out = {0};
     rt_str value;
-    rt_buf_addf(&out, "method=%.*s path=%.*s", RT_STR_ARG(rt_exchange_method(x)), RT_STR_ARG(rt_exchange_path(x)));
-    rt_buf_addf(&out, " a=%.*s b=%.*s", RT_STR_ARG(rt_exchange_param(x, 0)), RT_STR_ARG(rt_exchange_param(x, 1)));
+    rt_buf_addf(&out, "method=%.*s path=%.*s", RT_STR_ARG(rt_exchange_method(x)),
+                RT_STR_ARG(rt_exchange_path(x)));
+    rt_buf_addf(&out, " a=%.*s b=%.*s", RT_STR_ARG(rt_exchange_param(x, 0)),
+                RT_STR_ARG(rt_exchange_param(x, 1)));
     rt_str name;
     for (size_t i = 0; rt_exchange_arg_at(x, i, &name, &value); i++) {
         rt_buf_addf(&out, " arg:%.*s=%.*s", RT_STR_ARG(name), RT_STR_ARG(value));
@@ -94,7 +96,7 @@ static const rt_route ROUTES[] = {
     {"DELETE", "/only", fine, 0},
 };
 
-/* ---- the server ------------------------------------------------------------------------------------------ */
+/* ---- the server ---------------------------------------------------------------------------------------- */
 
 static void on_reply(void *ctx, const rt_exchange *x, unsigned status, uint64_t took_us) {
     (void)x, (void)took_us;
@@ -184,7 +186,7 @@ void kit_wait_late(kit *k, size_t count) {
     pthread_mutex_unlock(&k->lock);
 }
 
-/* ---- the client ------------------------------------------------------------------------------------------ */
+/* ---- the client ---------------------------------------------------------------------------------------- */
 
 int kit_connect(const kit *k) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -1,4 +1,4 @@
-/* http_kit.h: a real server on a free port with a small face of its own, and a client that speaks raw bytes. */
+/* http_kit.h: a real server on a free port with a small face of its own, and a raw client. */
 #ifndef TESTS_UNIT_HTTP_KIT_H
 #define TESTS_UNIT_HTTP_KIT_H
 #include <pthread.h>
@@ -49,7 +49,7 @@ typedef struct kit_reply {
     size_t body_len;
 } kit_reply;
 
-/* Reads one reply. False: the connection was closed first. Fails the test after ten seconds without a byte. */
+/* Reads one reply. False: the connection was closed first. Ten seconds without a byte fail the test. */
 bool kit_read(int fd, kit_reply *out);
 /* The same for the answer to HEAD: no body follows. */
 bool kit_read_head(int fd, kit_reply *out);

@@ -113,7 +113,8 @@ static void config__assignments_that_are_refused_say_why(void **state) {
 
 static void config__networks_know_words(void **state) {
     rt_config *c = *state;
-    assert_int_equal(rt_config_assign(c, "delivery.allow_networks=loopback, 192.0.2.0/24 private", NULL), RT_OK);
+    assert_int_equal(rt_config_assign(c, "delivery.allow_networks=loopback, 192.0.2.0/24 private", NULL),
+                     RT_OK);
     assert_string_equal(c->delivery_allow_networks, "loopback,192.0.2.0/24,private");
     rt_address_list list;
     assert_int_equal(rt_config_networks(c, &list, NULL), RT_OK);
@@ -124,7 +125,8 @@ static void config__networks_know_words(void **state) {
                 {"172.16.0.1", false}, {"172.32.0.1", false}, {"192.168.9.9", false}, {"fd00::1", false},
                 {"192.0.2.7", false}, {"198.51.100.1", true}, {"169.254.169.254", true}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (rt_address_literal_refused(&list, rt_str_of(rows[i].host)) != rows[i].refused) fail_msg("%s", rows[i].host);
+        const bool refused = rt_address_literal_refused(&list, rt_str_of(rows[i].host));
+        if (refused != rows[i].refused) fail_msg("%s", rows[i].host);
     }
 }
 
@@ -156,7 +158,8 @@ static void config__wrong_lines_are_named(void **state) {
     const struct {
         const char *text, *words;
     } rows[] = {
-        {"[server]\nreaders = 3\nreaderz = 4\n", "a.conf:3: there is no setting \"server.readerz\"; did you mean"},
+        {"[server]\nreaders = 3\nreaderz = 4\n",
+         "a.conf:3: there is no setting \"server.readerz\"; did you mean"},
         {"\n\n[server]\nreaders = 0\n[log]\nlevel = 1\n", "a.conf:4: server.readers must be 1 to 64"},
         {"[server]\nreaders\n", "a.conf:2: neither [group] nor key = value"},
         {"[server\nreaders=1\n", "a.conf:1:"},

@@ -30,7 +30,10 @@ typedef struct rig {
 /* An executor whose answers come at once, from the thread that asks. */
 static void start(void *ctx, rt_attempt *attempt) {
     rig *r = ctx;
-    const rt_outcome o = {.job = attempt->job, .token = attempt->token, .reason = RT_REASON_STATUS, .status = 200,
+    const rt_outcome o = {.job = attempt->job,
+                          .token = attempt->token,
+                          .reason = RT_REASON_STATUS,
+                          .status = 200,
                           .retry_after_ms = -1};
     rt_attempt_free(attempt);
     atomic_fetch_add(&r->started, 1);
@@ -139,7 +142,9 @@ static void engine_thread__answers_every_command_and_takes_every_outcome(void **
     start_rig(&r);
     subscribe(&r);
     pthread_t threads[SUBMITTERS];
-    for (size_t i = 0; i < SUBMITTERS; i++) assert_int_equal(pthread_create(&threads[i], NULL, submit_many, &r), 0);
+    for (size_t i = 0; i < SUBMITTERS; i++) {
+        assert_int_equal(pthread_create(&threads[i], NULL, submit_many, &r), 0);
+    }
     posting *lists[SUBMITTERS];
     for (size_t i = 0; i < SUBMITTERS; i++) pthread_join(threads[i], (void **)&lists[i]);
     await(&r, SUBMITTERS * POSTS);

@@ -76,7 +76,8 @@ static void limits__announced_body_that_nobody_would_read(void **state) {
 }
 
 /* `head`, then `count` times `piece` with the number in its %zu, then `tail`. */
-static unsigned ask_repeated(const kit *k, const char *head, const char *piece, size_t count, const char *tail) {
+static unsigned ask_repeated(const kit *k, const char *head, const char *piece, size_t count,
+                             const char *tail) {
     rt_buf all = {0};
     rt_buf_add(&all, rt_str_of(head));
     for (size_t i = 0; i < count; i++) {
@@ -104,7 +105,8 @@ static void limits__head_of_a_request(void **state) {
     assert_int_equal(ask_repeated(&k, "GET /echo/a/", "aaaaaaaaaa", 700, end), 414);
     assert_int_equal(ask_repeated(&k, "GET /echo/a", "/a", 100, end), 404);
     // What does not fit the connection's memory never reaches us: libmicrohttpd answers by itself.
-    const unsigned status = ask_repeated(&k, start, "\r\nX: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 2000, "\r\n\r\n");
+    const unsigned status =
+        ask_repeated(&k, start, "\r\nX: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 2000, "\r\n\r\n");
     assert_true(status == 431 || status == 413 || status == 0);
     assert_int_equal(kit_ask(&k, FINE), 200);
     kit_close(&k);
@@ -115,8 +117,9 @@ static void limits__malformed_targets(void **state) {
     kit k;
     const rt_server_config cfg = kit_config();
     kit_start(&k, &cfg);
-    static const char *const TARGETS[] = {"/echo/a/%00", "/echo/a/%", "/echo/a/%4", "/echo/a/%4g", "/echo/a/b?x=%",
-                                          "/echo/a/b?x=%00", "echo/a/b", "*", "/echo/a/\x01"};
+    static const char *const TARGETS[] = {"/echo/a/%00",   "/echo/a/%",       "/echo/a/%4", "/echo/a/%4g",
+                                          "/echo/a/b?x=%", "/echo/a/b?x=%00", "echo/a/b",   "*",
+                                          "/echo/a/\x01"};
     for (size_t i = 0; i < sizeof TARGETS / sizeof *TARGETS; i++) {
         char request[128];
         (void)snprintf(request, sizeof request, "GET %s HTTP/1.1\r\nHost: h\r\n\r\n", TARGETS[i]);
@@ -126,7 +129,7 @@ static void limits__malformed_targets(void **state) {
     kit_close(&k);
 }
 
-/* A byte every 50 ms keeps any timeout for silence from striking. Returns whether the server closed in time. */
+/* A byte every 50 ms keeps any timeout for silence from striking. Returns whether it closed in time. */
 static bool drip(int fd, const char *bytes) {
     for (size_t i = 0; i < 100; i++) {
         kit_send_bytes(fd, bytes, 1);

@@ -68,7 +68,8 @@ static void router__matches(void **state) {
     rt_arena arena = {0};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         rt_match m;
-        assert_int_equal(rt_router_match(r, rt_str_of(rows[i].method), rt_str_of(rows[i].path), &arena, &m), RT_OK);
+        assert_int_equal(rt_router_match(r, rt_str_of(rows[i].method), rt_str_of(rows[i].path), &arena, &m),
+                         RT_OK);
         if (m.kind != rows[i].kind) fail_msg("%s %s: %d", rows[i].method, rows[i].path, (int)m.kind);
         if (m.kind == RT_MATCH_ROUTE) assert_string_equal(m.route->pattern, rows[i].pattern);
         else if (m.kind != RT_MATCH_NONE) assert_true(rt_str_eq(m.allow, rt_str_of(rows[i].pattern)));

@@ -38,19 +38,21 @@ static void assert_body(const kit *k, const char *request, unsigned status, cons
     (void)close(fd);
 }
 
-/* ---- requests ---------------------------------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------------------------------------ */
 
 static void server__hands_over_path_parameters_query_headers_and_body(void **state) {
-    assert_body(*state,
-                "POST /echo/one%2Ftwo/t%20hree/?x=1&y&z=a+b%26c&last=1&last=2 HTTP/1.1\r\nHost: h\r\n"
-                "X-TEST:  some value \r\nContent-Length: 5\r\n\r\nhello",
-                200,
-                "method=POST path=/echo/one/two/t hree/ a=one/two b=t hree arg:x=1 arg:y= arg:z=a b&c arg:last=1 "
-                "arg:last=2 last=2 x-test=[some value] body=[hello]");
+    assert_body(
+        *state,
+        "POST /echo/one%2Ftwo/t%20hree/?x=1&y&z=a+b%26c&last=1&last=2 HTTP/1.1\r\nHost: h\r\n"
+        "X-TEST:  some value \r\nContent-Length: 5\r\n\r\nhello",
+        200,
+        "method=POST path=/echo/one/two/t hree/ a=one/two b=t hree arg:x=1 arg:y= arg:z=a b&c arg:last=1 "
+        "arg:last=2 last=2 x-test=[some value] body=[hello]");
 }
 
 static void server__tells_no_body_from_an_empty_one(void **state) {
-    assert_body(*state, "GET /echo/a/b HTTP/1.1\r\nHost: h\r\n\r\n", 200, "method=GET path=/echo/a/b a=a b=b");
+    assert_body(*state, "GET /echo/a/b HTTP/1.1\r\nHost: h\r\n\r\n", 200,
+                "method=GET path=/echo/a/b a=a b=b");
     assert_body(*state, "POST /echo/a/b HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", 200,
                 "method=POST path=/echo/a/b a=a b=b body=[]");
 }
@@ -167,7 +169,7 @@ static void server__answers_two_hundred_pipelined_requests_in_order(void **state
     assert_int_equal(rt_server_stats_now(k->server).connections, 1);
 }
 
-/* ---- suspending -------------------------------------------------------------------------------------------- */
+/* ---- suspending ---------------------------------------------------------------------------------------- */
 
 static const char HOLD[] = "POST /hold HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello";
 

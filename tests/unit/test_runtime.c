@@ -17,7 +17,7 @@
 #include "runtime/outcomes.h"
 #include "runtime/tokens.h"
 
-/* ---- log -------------------------------------------------------------------------------------------------- */
+/* ---- log ----------------------------------------------------------------------------------------------- */
 
 static void log__writes_one_line_in_either_form(void **state) {
     (void)state;
@@ -32,8 +32,9 @@ static void log__writes_one_line_in_either_form(void **state) {
                                   "empty=\"\" count=-3");
     rt_buf_clear(&line);
     rt_log_format(&line, true, RT_LOG_DEBUG, INT64_C(1700000000005), "request", fields, 4);
-    assert_string_equal(line.ptr, "{\"time\":\"2023-11-14T22:13:20.005Z\",\"level\":\"debug\",\"event\":\"request\","
-                                  "\"path\":\"/a b\\\"\\u000a\",\"plain\":\"x-1\",\"empty\":\"\",\"count\":-3}");
+    assert_string_equal(line.ptr,
+                        "{\"time\":\"2023-11-14T22:13:20.005Z\",\"level\":\"debug\",\"event\":\"request\","
+                        "\"path\":\"/a b\\\"\\u000a\",\"plain\":\"x-1\",\"empty\":\"\",\"count\":-3}");
     rt_buf_deinit(&line);
 }
 
@@ -75,7 +76,7 @@ static void log__knows_its_levels(void **state) {
     assert_false(rt_log_level_parse(RT_STR("loud"), &level));
 }
 
-/* ---- tokens ------------------------------------------------------------------------------------------------ */
+/* ---- tokens -------------------------------------------------------------------------------------------- */
 
 static void tokens__reads_lines(void **state) {
     (void)state;
@@ -150,7 +151,7 @@ static void file__refuses_secrets_that_others_can_read(void **state) {
     (void)unlink(path);
 }
 
-/* ---- outcomes ----------------------------------------------------------------------------------------------- */
+/* ---- outcomes ------------------------------------------------------------------------------------------ */
 
 enum { OUTCOMES = 1000, PUTTERS = 4 };
 
