@@ -2,6 +2,47 @@
 #include "check.h"
 #include "engine/subscription.h"
 
+/* ---- whose policy -------------------------------------------------------------------------------------- */
+
+typedef struct sources {
+    bool has_subscription, subscription_has, has_queue;
+    bool goes_there; /* the subscription's uri is the one asked about */
+    bool queue_overrides;
+    rt_delivery_policy subscription, queue;
+} sources;
+
+static sources read_sources(rt_view *v, const rt_job *job, rt_str uri) {
+    sources out = {0};
+    rt_arena arena = {0};
+    rt_doc doc;
+    rt_subscription s;
+    rt_metadata m;
+    const rt_str name = rt_subscription_name(&arena, job->owner, job->queue);
+    out.has_subscription = rt_view_doc(v, RT_DOC_SUBSCRIPTION, name, &doc) == RT_OK && rt_subscription_decode(doc.value, &s);
+    if (out.has_subscription) {
+        out.subscription_has = s.has_policy;
+        out.subscription = s.policy;
+        out.goes_there = rt_str_eq(s.uri, uri);
+        const rt_str queue = rt_metadata_name(&arena, s.tenant, s.queue_name);
+        const bool there = rt_view_doc(v, RT_DOC_METADATA, queue, &doc) == RT_OK && rt_metadata_decode(doc.value, &m);
+        out.has_queue = there && m.id == job->owner && m.has_policy;
+        if (out.has_queue) {
+            out.queue = m.policy;
+            out.queue_overrides = m.policy.ignore_subscription_override;
+        }
+    }
+    rt_arena_deinit(&arena);
+    return out;
+}
+
+/* The document's rule, written once more: the subscription's own policy, unless the queue's says to ignore it; else the
+ * queue's; else the defaults. */
+static rt_delivery_policy resolve(const sources *subscription, const sources *queue) {
+    if (queue->has_queue && queue->queue_overrides) return queue->queue;
+    if (subscription->subscription_has) return subscription->subscription;
+    return queue->has_queue ? queue->queue : rt_delivery_policy_default();
+}
+
 /* ---- starting ------------------------------------------------------------------------------------------------------- */
 
 /* Nothing else of this job is under way at an endpoint. After a jump of the clock nobody can tell. */
@@ -28,6 +69,27 @@ static void check_limits(world *w, const node *n, const rt_attempt *a) {
     TRACE_CHECK(&w->trace, queue < w->plan.settings.queue_in_flight_max, "%u attempts of one queue, and one more", queue);
 }
 
+/* Where commits wait, an attempt starts in the step that decided on it, so the disk is as it was then: what is paused,
+ * too old or gone is not tried, and what is tried goes where the subscription says. */
+static void check_decision(world *w, const rt_attempt *a, const rt_job *job) {
+    const trace *t = &w->trace;
+    const unsigned long long id = a->job;
+    rt_view *view = rt_memory_disk_view(w->disk);
+    TRACE_CHECK(t, view != NULL, "no memory");
+    rt_queue queue;
+    const bool there = rt_view_queue(view, a->queue, &queue) == RT_OK;
+    const sources from = read_sources(view, job, a->url);
+    rt_view_close(view);
+    const rt_delivery_policy p = resolve(&from, &from);
+    const int64_t now_ms = world_wall_ms(w);
+    TRACE_CHECK(t, there && (queue.gone || queue.paused_until_ms <= now_ms), "job %llx is tried in a queue that is paused", id);
+    TRACE_CHECK(t, from.has_subscription && from.goes_there, "job %llx is sent elsewhere", id);
+    TRACE_CHECK(t, a->timeout_ms == p.attempt_timeout_s * 1000, "job %llx: an attempt may take %u ms", id, a->timeout_ms);
+    TRACE_CHECK(t, a->follow_redirects == p.follow_redirects, "job %llx: another way with redirects", id);
+    const int64_t limit_ms = job->placed_ms + (int64_t)p.maximum_age_s * 1000;
+    TRACE_CHECK(t, p.maximum_age_s == 0 || now_ms < limit_ms, "job %llx is tried beyond its maximum age", id);
+}
+
 void check_start(world *w, const node *n, const rt_attempt *a) {
     const trace *t = &w->trace;
     const unsigned long long id = a->job;
@@ -49,52 +111,16 @@ void check_start(world *w, const node *n, const rt_attempt *a) {
     if (s->message >= 0) {
         TRACE_CHECK(t, ledger_message_in(&w->ledger, a->body) == s->message, "job %llx carries another body", id);
     }
+    if (w->plan.disk.commit_waits && w->plan.nodes == 1) check_decision(w, a, &s->job);
     check_alone(w, a);
     check_limits(w, n, a);
 }
 
 /* ---- ending --------------------------------------------------------------------------------------------------------- */
 
-typedef struct sources {
-    bool has_subscription, subscription_has, has_queue;
-    bool queue_overrides;
-    rt_delivery_policy subscription, queue;
-} sources;
-
-static sources read_sources(rt_view *v, const rt_job *job) {
-    sources out = {0};
-    rt_arena arena = {0};
-    rt_doc doc;
-    rt_subscription s;
-    rt_metadata m;
-    const rt_str name = rt_subscription_name(&arena, job->owner, job->queue);
-    out.has_subscription = rt_view_doc(v, RT_DOC_SUBSCRIPTION, name, &doc) == RT_OK && rt_subscription_decode(doc.value, &s);
-    if (out.has_subscription) {
-        out.subscription_has = s.has_policy;
-        out.subscription = s.policy;
-        const rt_str queue = rt_metadata_name(&arena, s.tenant, s.queue_name);
-        const bool there = rt_view_doc(v, RT_DOC_METADATA, queue, &doc) == RT_OK && rt_metadata_decode(doc.value, &m);
-        out.has_queue = there && m.id == job->owner && m.has_policy;
-        if (out.has_queue) {
-            out.queue = m.policy;
-            out.queue_overrides = m.policy.ignore_subscription_override;
-        }
-    }
-    rt_arena_deinit(&arena);
-    return out;
-}
-
-/* The document's rule, written once more: the subscription's own policy, unless the queue's says to ignore it; else the
- * queue's; else the defaults. */
-static rt_delivery_policy resolve(const sources *subscription, const sources *queue) {
-    if (queue->has_queue && queue->queue_overrides) return queue->queue;
-    if (subscription->subscription_has) return subscription->subscription;
-    return queue->has_queue ? queue->queue : rt_delivery_policy_default();
-}
-
 /* A batch may hold changes of both policies and outcomes between them: any mixture of old and new may have governed. */
 static uint32_t possible_policies(const landing *l, const rt_job *job, rt_delivery_policy out[5]) {
-    const sources of[2] = {read_sources(l->before, job), read_sources(l->after, job)};
+    const sources of[2] = {read_sources(l->before, job, RT_STR_EMPTY), read_sources(l->after, job, RT_STR_EMPTY)};
     uint32_t count = 0;
     for (int s = 0; s < 2; s++) {
         for (int q = 0; q < 2; q++) {

@@ -1,7 +1,12 @@
 /* check_end.c: the account after each step, and what must be true when everything has ended. */
 #include "world.h"
 
-enum { QUIET_STEPS_MAX = 70 }; /* in an hour: history is looked through once a minute */
+enum {
+    QUIET_STEPS_MAX = 70,      /* in an hour: history is looked through once a minute */
+    STEPS_MAX = 60000,
+    DELIVERED_BY_MS = 900000,  /* after the faults: the longest delay, a lease, a rated redrive */
+    ENDED_BY_MS = 3 * 3600000  /* the longest time to live, and a claim on top */
+};
 
 static uint32_t sum(const uint32_t states[RT_JOB_STATE_COUNT]) {
     uint32_t total = 0;
@@ -77,7 +82,7 @@ static bool say_queue(void *ctx, const rt_queue *queue) {
     return true;
 }
 
-void check_stuck(world *w) {
+static _Noreturn void fail_stuck(world *w) {
     const ledger *l = &w->ledger;
     rt_view *view = rt_memory_disk_view(w->disk);
     if (view == NULL || rt_view_queues(view, 0, say_queue, &w->trace) != RT_OK) trace_say(&w->trace, "no memory");
@@ -94,6 +99,15 @@ void check_stuck(world *w) {
                l->states[RT_JOB_FREE], l->states[RT_JOB_SCHEDULED], l->states[RT_JOB_LEASED],
                l->deliveries_states[RT_JOB_READY], l->deliveries_states[RT_JOB_SCHEDULED],
                l->deliveries_states[RT_JOB_LEASED], has_cursors(w));
+}
+
+void check_in_time(world *w) {
+    const ledger *l = &w->ledger;
+    const bool pushed = l->deliveries_states[RT_JOB_READY] + l->deliveries_states[RT_JOB_SCHEDULED] +
+                        l->deliveries_states[RT_JOB_LEASED] > 0;
+    // What is stored is due by the wall clock, so setting it back makes everything later.
+    const int64_t by_ms = (pushed ? DELIVERED_BY_MS : ENDED_BY_MS) + w->back_ms;
+    if (w->now_ms > w->drain_ms + by_ms || w->steps > STEPS_MAX) fail_stuck(w);
 }
 
 static bool has_delivery(const message *m, rt_id subscription) {

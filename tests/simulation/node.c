@@ -82,5 +82,8 @@ void node_step(world *w, node *n) {
     }
     trace_note(&w->trace, "step", n->number, w->landed);
     check_account(w);
-    if (!w->draining && must_crash(w, before)) world_crash(w, n);
+    if (w->draining) return;
+    if (must_crash(w, before)) world_crash(w, n);
+    // The worst moment to stand still: a batch is on its way.
+    else if (rt_store_memory_untold(n->store) > 0 && chance(&w->rng, 20 * w->plan.pauses)) world_pause(w, n);
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 static const int64_t EPOCH_MS = INT64_C(1790000000000);
-enum { STEPS_MAX = 60000, SETTLE_MS = 100 };
 
 int64_t world_wall_ms(const world *w) { return w->now_ms + w->offset_ms; }
 
@@ -62,19 +61,24 @@ static void resume(world *w, appointment *a) {
     trace_note(&w->trace, "resume", n->number, 0);
 }
 
-static void pause(world *w, appointment *a) {
-    node *n = &w->nodes[a->number];
-    free(a);
-    if (n->life == 0 || n->paused) return;
+void world_pause(world *w, node *n) {
     n->paused = true;
     trace_note(&w->trace, "pause", n->number, 0);
     plan_one(w, resume, n->number, (int64_t)draw(&w->rng, 10, 90000));
 }
 
+static void pause(world *w, appointment *a) {
+    node *n = &w->nodes[a->number];
+    free(a);
+    if (n->life != 0 && !n->paused) world_pause(w, n);
+}
+
 static void jump(world *w, appointment *a) {
     free(a);
     const int64_t by_ms = (int64_t)draw(&w->rng, 0, 7200000) - 3600000;
-    w->offset_ms += chance(&w->rng, 500) ? by_ms : by_ms / 1000;
+    const int64_t jump_ms = chance(&w->rng, 500) ? by_ms : by_ms / 1000;
+    w->offset_ms += jump_ms;
+    if (jump_ms < 0) w->back_ms -= jump_ms;
     w->jumps++;
     for (uint32_t i = 0; i < w->plan.nodes; i++) {
         if (w->nodes[i].life != 0) w->nodes[i].wake_ms = w->now_ms; // a driver's timer follows the wall clock
@@ -166,7 +170,7 @@ static bool live_on(world *w) {
     if (next == INT64_MAX) return false;
     if (next > w->now_ms) w->now_ms = next;
     w->trace.at_ms = w->now_ms;
-    if (w->steps >= STEPS_MAX) check_stuck(w);
+    if (w->draining) check_in_time(w);
     rt_heap_node *first;
     while ((first = rt_heap_first(&w->agenda)) != NULL && first->at_ms <= w->now_ms) {
         rt_heap_remove(&w->agenda, first);
@@ -183,6 +187,7 @@ static bool live_on(world *w) {
 
 static void stop_faults(world *w) {
     w->draining = true;
+    w->drain_ms = w->now_ms;
     trace_note(&w->trace, "drain", 0, 0);
     node_set_faults(w, &(const rt_memory_faults){0});
     for (uint32_t i = 0; i < w->plan.nodes; i++) {

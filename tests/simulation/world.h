@@ -49,6 +49,8 @@ struct world {
     int64_t offset_ms;    /* wall = virtual + offset */
     int64_t wall_max_ms;  /* the latest wall time that was ever shown */
     uint32_t jumps;
+    int64_t back_ms;      /* how far the clock was set back, all jumps together */
+    int64_t drain_ms;     /* virtual time at which the faults stopped */
     uint64_t ties;
     rt_heap agenda;
     bool draining;        /* faults have stopped */
@@ -88,6 +90,8 @@ void node_start(world *w, node *n);
 void node_crash(world *w, node *n);
 /* … and it comes back after a while. */
 void world_crash(world *w, node *n);
+/* It stands still for a while, its executor with it. */
+void world_pause(world *w, node *n);
 void node_step(world *w, node *n);
 void node_set_faults(world *w, const rt_memory_faults *faults); /* of all nodes that run, and of those that will */
 /* Any node that runs and is not paused, or NULL. */
@@ -119,8 +123,8 @@ void check_start(world *w, const node *n, const rt_attempt *attempt);
 void check_account(world *w);
 /* Nothing is under way or waiting any more. */
 bool check_has_ended(world *w);
-/* It does not come to an end: says what waits, and fails. */
-_Noreturn void check_stuck(world *w);
+/* What waits has waited too long: faults stopped long ago. */
+void check_in_time(world *w);
 /* Faults have stopped and time has passed: everything has ended. */
 void check_ended(world *w);
 
