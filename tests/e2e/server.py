@@ -39,7 +39,9 @@ class Retryd:
 
     def __init__(self, data, settings=None, flags=()):
         self.data = str(data)
-        self.settings = {"delivery.allow_networks": "127.0.0.0/8", **(settings or {})}
+        # RETRYD_MAP_BYTES: sanitizers leave no room for the usual map of a terabyte.
+        self.settings = {"delivery.allow_networks": "127.0.0.0/8",
+                         "store.lmdb_map_bytes": os.environ.get("RETRYD_MAP_BYTES"), **(settings or {})}
         self.flags = list(flags)
         self.log_path = self.data + ".log"
         self.process = None

@@ -80,7 +80,7 @@ static bool wait_for_end(client *c) {
 }
 
 static bool redirect(client *c, int status, const char *to) {
-    char header[1024];
+    char header[1100];
     (void)snprintf(header, sizeof header, "Location: %s\r\n", to);
     return answer(c->fd, status, header, "elsewhere");
 }

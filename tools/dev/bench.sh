@@ -3,7 +3,7 @@
 dev_bench() {
     need "building" "${PACKAGES_build[@]}"
     need "the benchmarks" "${PACKAGES_bench[@]}"
-    configure build
+    configure_plain
     compile build retryd bench/load bench/sink bench/fill bench/bare_post bench/bare_curl bench/bare_lmdb
     python3 bench/run.py "$@"
 }
