@@ -39,9 +39,9 @@ def test_a_queue_that_is_not_there_has_default_metadata(server, queue):
 
 
 def test_metadata_keeps_its_order_and_its_text(server, queue):
-    raw(server, "PUT", f"/v2/queues/{queue}", '{"z": "é", "a": 0.1, "_max_claim_count": 2, "b": {"y": [], "x": null}}'.encode())
-    assert server.get(f"/v2/queues/{queue}").text.startswith(
-        '{"z": "é", "a": 0.1, "_max_claim_count": 2, "b": {"y": [], "x": null}, "_max_messages_post_size": 262144, ')
+    text = '{"z": "é", "a": 0.1, "_max_claim_count": 2, "b": {"y": [], "x": null}'
+    raw(server, "PUT", f"/v2/queues/{queue}", (text + "}").encode())
+    assert server.get(f"/v2/queues/{queue}").text.startswith(text + ', "_max_messages_post_size": 262144, ')
 
 
 def test_names_are_case_sensitive_and_projects_apart(server, queue):
