@@ -110,6 +110,16 @@ void check_in_time(world *w) {
     if (w->now_ms > w->drain_ms + by_ms || w->steps > STEPS_MAX) fail_stuck(w);
 }
 
+void check_stopped(world *w, const node *n) {
+    TRACE_CHECK(&w->trace, client_waits_for(w, n->number) == 0, "node %u stopped and left a request without an answer", n->number);
+    for (uint32_t i = 0; i < w->flights_count; i++) {
+        const flight *f = w->flights[i];
+        const bool under_way = f->attempt != NULL && f->life == n->life && f->ends_ms > w->now_ms && f->jumps == w->jumps;
+        TRACE_CHECK(&w->trace, !under_way, "node %u stopped before attempt %u of job %llx had ended", n->number,
+                    f->attempt->number, (unsigned long long)f->attempt->job);
+    }
+}
+
 static bool has_delivery(const message *m, rt_id subscription) {
     for (uint32_t i = 0; i < m->deliveries; i++) {
         if (m->delivered_to[i] == subscription) return true;

@@ -49,6 +49,7 @@ static void done(rt_command *cmd) {
     if (p == PROMISE_REFUSED) trace_say(&w->trace, "%s: %s", rt_code_name(cmd->code), cmd->err.msg);
     r->answered(r, p);
     w->requests_open--;
+    w->client->waiting[r->node]--;
     client_drop(r);
 }
 
@@ -58,6 +59,7 @@ void client_send(request *r, void (*answered)(request *r, promise p)) {
     r->as.cmd.done = done;
     r->sent = ledger_tick(&w->ledger);
     w->requests_open++;
+    w->client->waiting[r->node]++;
     w->nodes[r->node].input = true;
     rt_engine_submit(w->nodes[r->node].engine, &r->as.cmd);
 }
@@ -66,6 +68,8 @@ void client_answered_nothing(request *r, promise p) {
     (void)r;
     (void)p;
 }
+
+uint32_t client_waits_for(const world *w, uint32_t number) { return w->client->waiting[number]; }
 
 claim *client_claim(world *w, rt_id id) {
     for (uint32_t i = 0; i < CLAIMS_MAX && i < w->client->claims_count; i++) {

@@ -54,7 +54,7 @@ enum { CLAIMS_MAX = 64 };
 struct client {
     claim claims[CLAIMS_MAX]; /* the last ones */
     uint32_t claims_count;    /* ever */
-    bool resume_sent;
+    uint32_t waiting[NODES_MAX]; /* requests without an answer, by node */
 };
 
 extern const rt_str CLIENT_TENANT;

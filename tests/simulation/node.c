@@ -15,7 +15,7 @@ node *node_any(world *w) {
     const uint32_t first = (uint32_t)rt_rng_below(&w->rng, w->plan.nodes);
     for (uint32_t i = 0; i < w->plan.nodes; i++) {
         node *n = &w->nodes[(first + i) % w->plan.nodes];
-        if (n->life != 0 && !n->paused) return n;
+        if (n->life != 0 && !n->paused && !n->stopping) return n;
     }
     return NULL;
 }
@@ -30,6 +30,7 @@ void node_start(world *w, node *n) {
     if (rt_engine_open(n->store, &executor, &w->plan.settings, rt_rng_next(&w->rng), &n->engine, &err) != RT_OK) abort();
     n->wake_ms = w->now_ms;
     n->paused = false;
+    n->stopping = false;
     n->input = false;
     n->at_once = 0;
     trace_note(&w->trace, "start", n->number, n->life);
@@ -38,6 +39,7 @@ void node_start(world *w, node *n) {
 void node_crash(world *w, node *n) {
     RT_ASSERT(n->life != 0);
     trace_note(&w->trace, "crash", n->number, n->life);
+    if (n->stopping && rt_engine_busy(n->engine) == 0) check_stopped(w, n);
     endpoint_forget(w, n);
     n->life = 0; // requests that are answered from here on were never answered
     rt_engine_close(n->engine);
@@ -45,6 +47,13 @@ void node_crash(world *w, node *n) {
     n->engine = NULL;
     n->store = NULL;
     n->wake_ms = INT64_MAX;
+}
+
+void node_stop(node *n) {
+    n->stopping = true;
+    n->input = true;
+    rt_engine_drain(n->engine);
+    trace_note(&n->world->trace, "stop", n->number, n->life);
 }
 
 static void check_spinning(world *w, node *n, int64_t next_ms) {
@@ -82,6 +91,10 @@ void node_step(world *w, node *n) {
     }
     trace_note(&w->trace, "step", n->number, w->landed);
     check_account(w);
+    if (n->stopping && rt_engine_busy(n->engine) == 0) {
+        world_crash(w, n); // nobody was left without an answer, and nothing under way
+        return;
+    }
     if (w->draining) return;
     if (must_crash(w, before)) world_crash(w, n);
     // The worst moment to stand still: a batch is on its way.

@@ -19,6 +19,7 @@ static void plan_faults(plan *p, rt_rng *rng) {
     };
     p->fault_spells = (uint32_t)some(rng, 2);
     p->crashes = some(rng, 5);
+    p->stops = some(rng, 2);
     p->crashes_at_commit = some(rng, 4);
     p->one_stays_down = p->nodes > 1 && chance(rng, 300);
     p->pauses = some(rng, 3);

@@ -27,7 +27,7 @@ typedef struct plan {
     rt_store_memory_config disk;
     rt_memory_faults faults;
     uint32_t fault_spells;    /* times in which the store fails altogether or is full */
-    uint32_t crashes, pauses, jumps;
+    uint32_t crashes, stops, pauses, jumps;
     uint32_t crashes_at_commit; /* right behind a batch that reached the disk */
     uint32_t bursts;          /* in permille: actions that come with others in the same moment */
     bool one_stays_down;      /* of two nodes: it never comes back, and the other ends what it began */

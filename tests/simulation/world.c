@@ -53,6 +53,12 @@ static void crash(world *w, appointment *a) {
     if (n->life != 0) world_crash(w, n);
 }
 
+static void stop(world *w, appointment *a) {
+    node *n = &w->nodes[a->number];
+    free(a);
+    if (n->life != 0 && !n->stopping) node_stop(n);
+}
+
 static void resume(world *w, appointment *a) {
     node *n = &w->nodes[a->number];
     free(a);
@@ -130,6 +136,7 @@ static void open_world(world *w, uint64_t seed, bool verbose) {
     plan_many(w, p->endpoints * 2, change_mood, 1);
     plan_many(w, p->fault_spells, begin_spell, 1);
     plan_many(w, p->crashes, crash, p->nodes);
+    plan_many(w, p->stops, stop, p->nodes);
     plan_many(w, p->pauses, pause, p->nodes);
     plan_many(w, p->jumps, jump, 1);
     for (uint32_t i = 0; i < p->crashes_at_commit; i++) w->crash_at_landed[i] = draw(&w->rng, 1, 100);
@@ -193,6 +200,7 @@ static void stop_faults(world *w) {
     for (uint32_t i = 0; i < w->plan.nodes; i++) {
         node *n = &w->nodes[i];
         n->paused = false;
+        if (n->stopping && n->life != 0) node_crash(w, n);
         if (n->life == 0) node_start(w, n);
         n->wake_ms = w->now_ms;
     }

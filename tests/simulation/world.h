@@ -36,6 +36,7 @@ typedef struct node {
     int64_t wake_ms;      /* virtual; INT64_MAX: nothing to do */
     bool input;           /* commands or outcomes since the last step */
     bool paused;
+    bool stopping;        /* in good order: ends what is under way, starts nothing */
     uint32_t at_once;     /* steps in a row that asked for another at once and changed nothing */
     uint64_t landed;      /* batches on the disk at the last step */
 } node;
@@ -94,7 +95,9 @@ void world_crash(world *w, node *n);
 void world_pause(world *w, node *n);
 void node_step(world *w, node *n);
 void node_set_faults(world *w, const rt_memory_faults *faults); /* of all nodes that run, and of those that will */
-/* Any node that runs and is not paused, or NULL. */
+/* Asks it to end in good order; it comes back after a while. */
+void node_stop(node *n);
+/* Any node that takes requests, or NULL. */
 node *node_any(world *w);
 
 /* ---- endpoint.c ----------------------------------------------------------------------------------------------------- */
@@ -107,6 +110,8 @@ void endpoint_deinit(world *w);
 void client_init(world *w);
 void client_deinit(world *w);
 void client_act(world *w);
+/* Requests that a node has not answered. */
+uint32_t client_waits_for(const world *w, uint32_t number);
 /* Did its holder ask for the end of this claim? */
 bool client_asked_release(world *w, rt_id claim);
 /* Undoes what clients did that would keep things from ending: queues that are paused for good. True: nothing was left. */
@@ -119,6 +124,8 @@ void check_deinit(world *w);
 void check_landed(void *ctx, rt_view *before, rt_view *after);
 /* An attempt may start now. */
 void check_start(world *w, const node *n, const rt_attempt *attempt);
+/* A node that was stopped in good order leaves nothing behind: no request without an answer, no attempt it waits for. */
+void check_stopped(world *w, const node *n);
 /* The account is even: acknowledged = pending + dead + delivered + expired + deleted. */
 void check_account(world *w);
 /* Nothing is under way or waiting any more. */
