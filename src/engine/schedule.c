@@ -87,8 +87,7 @@ static uint32_t credit_at(const rt_schedule *s, int64_t now_ms) {
     const uint32_t most = RT_SUSPECT_CREDIT_MAX * RT_SUSPECT_SHARE;
     const int64_t passed = now_ms - s->credit_at_ms;
     if (passed <= 0) return s->credit; // the clock stood still or was set back
-    const int64_t more =
-        passed < RT_SUSPECT_CREDIT_MAX ? passed * RT_SUSPECT_TRICKLE_PER_MS * RT_SUSPECT_SHARE : most;
+    const int64_t more = passed < 1000 ? passed * RT_SUSPECT_TRICKLE_PER_S * RT_SUSPECT_SHARE / 1000 : most;
     return s->credit + (uint32_t)more < most ? s->credit + (uint32_t)more : most;
 }
 
@@ -180,6 +179,7 @@ int64_t rt_schedule_next_ms(const rt_schedule *s, int64_t now_ms) {
     int64_t next = first == NULL ? INT64_MAX : first->at_ms;
     if (!room || s->suspect.first == NULL || s->suspects_in_flight >= s->in_flight_max / 2) return next;
     if (suspect_allowance(s, now_ms) > 0) return now_ms;
-    // Out of credit: it comes back within a millisecond or so.
-    return next < now_ms + 1 ? next : now_ms + 1;
+    // Out of credit: it comes back within milliseconds.
+    const int64_t back_ms = now_ms + 1000 / RT_SUSPECT_TRICKLE_PER_S;
+    return next < back_ms ? next : back_ms;
 }

@@ -15,10 +15,10 @@
 #include "port/record.h"
 
 enum {
-    RT_ROOM_FIRST = 4,
+    RT_ROOM_FIRST = 2,
     RT_LANE_QUANTUM = 16,           /* starts of one queue a turn */
-    RT_SUSPECT_SHARE = 8,
-    RT_SUSPECT_TRICKLE_PER_MS = 1,
+    RT_SUSPECT_SHARE = 16,
+    RT_SUSPECT_TRICKLE_PER_S = 500,
     RT_SUSPECT_CREDIT_MAX = 64,     /* starts that may be saved up */
     RT_SOUND_BUSY_MS = 20,          /* sound queues count as being served this long after a start */
     RT_LANES_IDLE_MAX = 16384       /* idle queues whose trust is remembered */

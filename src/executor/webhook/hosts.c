@@ -12,8 +12,7 @@ struct rt_host {
     rt_host_waiter *first, *last;
 };
 
-/* Scheme, host and port of a URL as a number. Two hosts with one number would share a limit, no more. */
-static uint64_t key_of(rt_str url) {
+uint64_t rt_host_key(rt_str url) {
     rt_str scheme, rest, userinfo;
     char lower[320];
     (void)rt_str_cut(url, '/', &scheme, &rest);
@@ -28,14 +27,14 @@ static uint64_t key_of(rt_str url) {
         const char c = rest.ptr[i];
         lower[len++] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
     }
-    return rt_hash_str((rt_str){lower, len}) ^ rt_hash_str(scheme);
+    const uint64_t key = rt_hash_str((rt_str){lower, len}) ^ rt_hash_str(scheme);
+    return key == 0 ? 1 : key;
 }
 
 bool rt_hosts_enter(rt_hosts *hosts, rt_str url, rt_host_waiter *waiter, rt_host **host) {
     *host = NULL;
     if (hosts->limit == 0) return true;
-    const uint64_t hashed = key_of(url);
-    const uint64_t key = hashed == 0 ? 1 : hashed;
+    const uint64_t key = rt_host_key(url);
     rt_host *h = rt_map_get(&hosts->map, key);
     if (h == NULL) {
         h = malloc(sizeof *h);

@@ -20,6 +20,9 @@ typedef struct rt_hosts {
     uint32_t limit; /* 0: none, and nobody ever waits */
 } rt_hosts;
 
+/* Scheme, host and port of a URL as a number, never 0. Two hosts with one number would share a limit, no more. */
+uint64_t rt_host_key(rt_str url);
+
 /* True: go ahead. False: `waiter` waits until rt_hosts_leave returns it. *host is what leaving takes; NULL
  * when nothing is counted (no limit, or no memory to count with). */
 bool rt_hosts_enter(rt_hosts *hosts, rt_str url, rt_host_waiter *waiter, rt_host **host);

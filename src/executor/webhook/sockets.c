@@ -48,9 +48,11 @@ static void watch(const rt_sockets *s, int fd, rt_socket *sock, uint8_t what) {
 int rt_sockets_on_wish(CURL *easy, curl_socket_t fd, int what, void *ctx, void *socket_ctx) {
     (void)easy;
     (void)socket_ctx;
-    rt_sockets *s = ctx;
+    const rt_socket_group *group = ctx;
+    rt_sockets *s = group->all;
     rt_socket *sock = socket_of(s, fd);
     if (sock == NULL) return 0;
+    sock->shard = group->shard;
     sock->wants = what == CURL_POLL_REMOVE ? 0 : (uint8_t)what;
     // A socket that libcurl made itself (its resolver's) may be closed behind our back: no registration
     // outlives its use.
@@ -58,9 +60,10 @@ int rt_sockets_on_wish(CURL *easy, curl_socket_t fd, int what, void *ctx, void *
     return 0;
 }
 
-int rt_sockets_bits(rt_sockets *s, int fd, uint32_t events) {
+int rt_sockets_bits(rt_sockets *s, int fd, uint32_t events, uint8_t *shard) {
     if ((size_t)fd >= s->count) return 0;
     rt_socket *sock = &s->by_fd[fd];
+    *shard = sock->shard;
     if (sock->wants == 0) {
         if (sock->has != 0) watch(s, fd, sock, 0);
         return 0;

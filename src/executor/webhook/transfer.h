@@ -34,11 +34,12 @@ typedef struct rt_transfer {
     struct rt_transfer *next; /* in whichever list its owner has it */
     const rt_transfer_env *env;
     rt_host *host;
+    CURLM *multi;          /* where it is under way */
 
     rt_attempt *attempt; /* owned; NULL: spare */
     CURL *easy;          /* the one that is under way: `http`, or made for a letter */
     CURL *http;
-    bool under_way; /* added to the multi handle */
+    bool under_way; /* added to `multi` */
     bool follows;   /* what `http` is set to */
     bool worn;      /* `http` has to start afresh */
     rt_headers headers;

@@ -16,15 +16,25 @@ enum {
     INBOX_BATCH = 64,   /* attempts begun between two looks at the sockets */
     EVENTS_BATCH = 256, /* of epoll_wait */
     SPARE_MAX = 512,    /* transfers kept for later; some 10 KB each */
-    SLEEP_MS_MAX = 60000
+    SLEEP_MS_MAX = 60000,
+    SHARDS = 16
 };
+_Static_assert(SHARDS <= UINT8_MAX, "a socket remembers its shard");
 
 #define NEVER INT64_MAX
+
+/* Removing a transfer makes libcurl walk over all connections of its multi handle (seen in 7.88), so that thousands of
+ * endpoints that hang would slow down those that answer. Hosts are therefore spread over several. */
+typedef struct shard {
+    CURLM *multi;
+    rt_socket_group sockets;
+    int64_t curl_at_ms; /* when libcurl wants to be called; monotonic */
+} shard;
 
 struct rt_webhook {
     rt_transfer_env env;
     rt_ring *inbox; /* attempts; the rt_webhook itself among them means "stop" */
-    CURLM *multi;
+    shard shards[SHARDS];
     int epoll_fd;
     rt_sockets sockets;
     rt_hosts hosts;
@@ -32,7 +42,6 @@ struct rt_webhook {
     rt_transfer *turn_first, *turn_last; /* may begin now */
     rt_transfer *spare;
     size_t spare_count;
-    int64_t curl_at_ms; /* when libcurl wants to be called; monotonic */
     int64_t stop_at_ms; /* NEVER: not stopping */
     bool unflushed;
     bool curl_ready;
@@ -50,8 +59,8 @@ static int64_t wall_s(void) { return (int64_t)time(NULL); }
 
 static int on_timer(CURLM *multi, long delay_ms, void *ctx) {
     (void)multi;
-    rt_webhook *w = ctx;
-    w->curl_at_ms = delay_ms < 0 ? NEVER : mono_ms() + delay_ms;
+    shard *s = ctx;
+    s->curl_at_ms = delay_ms < 0 ? NEVER : mono_ms() + delay_ms;
     return 0;
 }
 
@@ -79,7 +88,7 @@ static rt_transfer *transfer_of_deadline(rt_heap_node *node) {
 
 /* Gives back what `t` holds. */
 static void release(rt_webhook *w, rt_transfer *t) {
-    if (t->under_way) (void)curl_multi_remove_handle(w->multi, t->easy);
+    if (t->under_way) (void)curl_multi_remove_handle(t->multi, t->easy);
     t->under_way = false;
     rt_heap_remove(&w->deadlines, &t->deadline);
     if (t->waiter.waits) {
@@ -147,7 +156,8 @@ static void begin(rt_webhook *w, rt_transfer *t) {
         return;
     }
     t->began_ms = mono_ms();
-    const CURLMcode code = curl_multi_add_handle(w->multi, t->easy);
+    t->multi = w->shards[rt_host_key(rt_transfer_url(t)) % SHARDS].multi;
+    const CURLMcode code = curl_multi_add_handle(t->multi, t->easy);
     t->under_way = code == CURLM_OK;
     if (!t->under_way) {
         rt_transfer_say(t, "out of memory");
@@ -174,16 +184,20 @@ static void take_inbox(rt_webhook *w) {
     }
 }
 
-static void finish_done(rt_webhook *w) {
+static void finish_done_of(rt_webhook *w, CURLM *multi) {
     int left;
     CURLMsg *msg;
-    while ((msg = curl_multi_info_read(w->multi, &left)) != NULL) {
+    while ((msg = curl_multi_info_read(multi, &left)) != NULL) {
         if (msg->msg != CURLMSG_DONE) continue;
         const CURLcode code = msg->data.result;
         char *t = NULL;
         (void)curl_easy_getinfo(msg->easy_handle, CURLINFO_PRIVATE, &t);
         finish(w, (rt_transfer *)(void *)t, code);
     }
+}
+
+static void finish_done(rt_webhook *w) {
+    for (int i = 0; i < SHARDS; i++) finish_done_of(w, w->shards[i].multi);
 }
 
 static void expire_one(rt_webhook *w, rt_transfer *t) {
@@ -213,16 +227,23 @@ static void expire(rt_webhook *w) {
 
 /* ---- the loop ------------------------------------------------------------------------------------------- */
 
-static void run_curl_timer(rt_webhook *w) {
-    int running;
-    if (w->curl_at_ms > mono_ms()) return;
-    w->curl_at_ms = NEVER;
-    (void)curl_multi_socket_action(w->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+static void run_curl_timers(rt_webhook *w) {
+    const int64_t now_ms = mono_ms();
+    for (int i = 0; i < SHARDS; i++) {
+        shard *s = &w->shards[i];
+        int running;
+        if (s->curl_at_ms > now_ms) continue;
+        s->curl_at_ms = NEVER;
+        (void)curl_multi_socket_action(s->multi, CURL_SOCKET_TIMEOUT, 0, &running);
+    }
 }
 
 static int sleep_ms(const rt_webhook *w) {
     const rt_heap_node *first = rt_heap_first(&w->deadlines);
-    int64_t until = w->curl_at_ms < w->stop_at_ms ? w->curl_at_ms : w->stop_at_ms;
+    int64_t until = w->stop_at_ms;
+    for (int i = 0; i < SHARDS; i++) {
+        if (w->shards[i].curl_at_ms < until) until = w->shards[i].curl_at_ms;
+    }
     if (first != NULL && first->at_ms < until) until = first->at_ms;
     if (until == NEVER) return SLEEP_MS_MAX;
     const int64_t wait = until - mono_ms();
@@ -242,9 +263,10 @@ static void wait_and_serve(rt_webhook *w) {
             rt_ring_woken(w->inbox);
             continue;
         }
-        const int bits = rt_sockets_bits(&w->sockets, fd, events[i].events);
+        uint8_t at = 0;
+        const int bits = rt_sockets_bits(&w->sockets, fd, events[i].events, &at);
         int running;
-        if (bits != 0) (void)curl_multi_socket_action(w->multi, fd, bits, &running);
+        if (bits != 0) (void)curl_multi_socket_action(w->shards[at].multi, fd, bits, &running);
     }
 }
 
@@ -266,7 +288,7 @@ static void *run(void *ctx) {
         finish_done(w);
         begin_turns(w);
         expire(w);
-        run_curl_timer(w);
+        run_curl_timers(w);
         finish_done(w);
         begin_turns(w);
         flush(w);
@@ -294,20 +316,29 @@ static rt_webhook_config completed(const rt_webhook_config *cfg) {
     return c;
 }
 
-static rt_code open_multi(rt_webhook *w, rt_err *err) {
-    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) return rt_fail(err, RT_E_UNAVAILABLE, 0, "libcurl");
-    w->curl_ready = true;
-    w->multi = curl_multi_init();
-    if (w->multi == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "curl_multi_init");
+static rt_code open_shard(rt_webhook *w, uint8_t at, rt_err *err) {
+    shard *s = &w->shards[at];
+    s->sockets = (rt_socket_group){.all = &w->sockets, .shard = at};
+    s->multi = curl_multi_init();
+    if (s->multi == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "curl_multi_init");
+    const uint32_t share = w->env.cfg.connections_max / 4;
     const bool ok =
-        curl_multi_setopt(w->multi, CURLMOPT_SOCKETFUNCTION, rt_sockets_on_wish) == CURLM_OK &&
-        curl_multi_setopt(w->multi, CURLMOPT_SOCKETDATA, &w->sockets) == CURLM_OK &&
-        curl_multi_setopt(w->multi, CURLMOPT_TIMERFUNCTION, on_timer) == CURLM_OK &&
-        curl_multi_setopt(w->multi, CURLMOPT_TIMERDATA, w) == CURLM_OK &&
+        curl_multi_setopt(s->multi, CURLMOPT_SOCKETFUNCTION, rt_sockets_on_wish) == CURLM_OK &&
+        curl_multi_setopt(s->multi, CURLMOPT_SOCKETDATA, &s->sockets) == CURLM_OK &&
+        curl_multi_setopt(s->multi, CURLMOPT_TIMERFUNCTION, on_timer) == CURLM_OK &&
+        curl_multi_setopt(s->multi, CURLMOPT_TIMERDATA, s) == CURLM_OK &&
         // Above it the oldest idle connection goes. No hard limit on top: a transfer that waits for a
         // connection is outside of libcurl's own fairness and of its timeouts.
-        curl_multi_setopt(w->multi, CURLMOPT_MAXCONNECTS, (long)w->env.cfg.connections_max) == CURLM_OK;
+        curl_multi_setopt(s->multi, CURLMOPT_MAXCONNECTS, share < 64 ? 64L : (long)share) == CURLM_OK;
     return ok ? RT_OK : rt_fail(err, RT_E_UNAVAILABLE, 0, "libcurl lacks an option of the multi interface");
+}
+
+static rt_code open_shards(rt_webhook *w, rt_err *err) {
+    if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) return rt_fail(err, RT_E_UNAVAILABLE, 0, "libcurl");
+    w->curl_ready = true;
+    rt_code code = RT_OK;
+    for (uint8_t i = 0; i < SHARDS && code == RT_OK; i++) code = open_shard(w, i, err);
+    return code;
 }
 
 static rt_code open_epoll(rt_webhook *w, rt_err *err) {
@@ -338,7 +369,7 @@ rt_code rt_webhook_open(const rt_webhook_config *cfg, rt_webhook **out, rt_err *
     rt_webhook *w = calloc(1, sizeof *w);
     if (w == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "webhook executor");
     w->epoll_fd = -1;
-    w->curl_at_ms = NEVER;
+    for (int i = 0; i < SHARDS; i++) w->shards[i].curl_at_ms = NEVER;
     w->stop_at_ms = NEVER;
     w->env = (rt_transfer_env){.cfg = completed(cfg), .sockets = &w->sockets};
     w->hosts.limit = cfg->host_attempts_max;
@@ -347,7 +378,7 @@ rt_code rt_webhook_open(const rt_webhook_config *cfg, rt_webhook **out, rt_err *
     rt_code code = rt_ring_open((size_t)cfg->connections_max + 1, SIZE_MAX, &w->inbox, err);
     if (code == RT_OK) code = rt_signer_open(&w->env.signer, err);
     if (code == RT_OK) code = open_epoll(w, err);
-    if (code == RT_OK) code = open_multi(w, err);
+    if (code == RT_OK) code = open_shards(w, err);
     if (code == RT_OK) code = start_thread(w, err);
     if (code != RT_OK) {
         rt_webhook_close(w);
@@ -377,7 +408,9 @@ void rt_webhook_close(rt_webhook *webhook) {
         (void)pthread_join(w->thread, NULL);
     }
     abandon_all(w);
-    if (w->multi != NULL) (void)curl_multi_cleanup(w->multi);
+    for (int i = 0; i < SHARDS; i++) {
+        if (w->shards[i].multi != NULL) (void)curl_multi_cleanup(w->shards[i].multi);
+    }
     if (w->curl_ready) curl_global_cleanup();
     rt_signer_close(w->env.signer);
     rt_sockets_deinit(&w->sockets);
