@@ -19,6 +19,7 @@ enum {
     RT_TAKES_MAX = 1024,        /* attempts started in one step */
     RT_WAKES_SLICE = 4096,      /* queues whose wake time is read in one step after the start */
     RT_STORE_PAUSE_MS = 100,    /* after a failed batch, before the engine's own work goes on */
+    RT_CORRUPT_PAUSE_MS = 60000, /* before a record that could not be read is looked at again */
     RT_POLL_MS = 250            /* a store that others write too is looked at this often */
 };
 

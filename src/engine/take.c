@@ -12,6 +12,14 @@ typedef struct page {
     int64_t next_due_ms; /* of the first job that is not due yet; INT64_MAX: none seen */
 } page;
 
+/* Without clearing all of it: this is done for every turn. */
+static void init_page(page *p, rt_engine *e, uint32_t max) {
+    p->e = e;
+    p->max = max;
+    p->count = 0;
+    p->next_due_ms = INT64_MAX;
+}
+
 static bool add_ready(void *ctx, const rt_job *job) {
     page *p = ctx;
     if (rt_flights_find(&p->e->flights, job->id, 0) == NULL) p->jobs[p->count++] = *job;
@@ -97,8 +105,10 @@ static rt_code start_job(rt_engine *e, rt_lane *lane, const rt_job *job) {
 /* ---- fresh deliveries ------------------------------------------------------------------------------------------------ */
 
 /* Its queue has no room: it lines up there, so that the FIFO goes on for the others. */
-static rt_code line_up(rt_engine *e, rt_lane *lane, const rt_job *job) {
+static rt_code line_up(rt_engine *e, const rt_job *job) {
+    rt_lane *lane = rt_schedule_lane(&e->schedule, job->queue);
     rt_tx *tx = rt_batch_tx(e);
+    if (lane == NULL) return RT_E_NOMEM;
     if (tx == NULL) return RT_E_UNAVAILABLE;
     rt_job now = *job;
     now.state = RT_JOB_SCHEDULED;
@@ -119,13 +129,14 @@ static rt_code take_ready_job(rt_engine *e, const rt_job *job) {
     if (lane == NULL) return RT_E_NOMEM;
     const rt_code code = know_lane(e, lane);
     if (code != RT_OK) return code;
-    if (lane->backlog || rt_schedule_room(&e->schedule, lane, e->now_ms) == 0) return line_up(e, lane, job);
+    if (lane->backlog || rt_schedule_room(&e->schedule, lane, e->now_ms) == 0) return line_up(e, job);
     return start_job(e, lane, job);
 }
 
 static uint32_t take_ready(rt_engine *e, uint32_t budget) {
     while (e->ready_pending && budget > 0 && !is_full(e)) {
-        page p = {.e = e, .max = budget < PAGE_JOBS ? budget : PAGE_JOBS};
+        page p;
+        init_page(&p, e, budget < PAGE_JOBS ? budget : PAGE_JOBS);
         const rt_job_range range = {
             .index = RT_INDEX_READY,
             // Several owners: what others insert may have a lower id, and what was taken has left the FIFO.
@@ -135,7 +146,10 @@ static uint32_t take_ready(rt_engine *e, uint32_t budget) {
         if (list_page(e, &range, add_ready, &p) != RT_OK) return 0;
         for (uint32_t i = 0; i < p.count; i++) {
             if (is_full(e)) return 0;
-            if (take_ready_job(e, &p.jobs[i]) != RT_OK) return 0;
+            rt_code code = take_ready_job(e, &p.jobs[i]);
+            // What cannot be read must not hold up the FIFO: it waits in its own queue.
+            if (code == RT_E_CORRUPT) code = line_up(e, &p.jobs[i]);
+            if (code != RT_OK) return 0;
             e->ready_after = p.jobs[i].id;
             budget--;
         }
@@ -178,7 +192,8 @@ static uint32_t serve(rt_engine *e, rt_lane *lane, uint32_t budget, rt_code *cod
             (void)rt_schedule_wake(&e->schedule, lane->queue, lane->paused_until_ms);
         return 0;
     }
-    page p = {.e = e, .max = budget < RT_LANE_QUANTUM ? budget : RT_LANE_QUANTUM};
+    page p;
+    init_page(&p, e, budget < RT_LANE_QUANTUM ? budget : RT_LANE_QUANTUM);
     const rt_job_range range = {
         .index = RT_INDEX_DUE, .queue = lane->queue, .until_ms = INT64_MAX, .to_take = true};
     *code = list_page(e, &range, add_due, &p);
@@ -187,7 +202,7 @@ static uint32_t serve(rt_engine *e, rt_lane *lane, uint32_t budget, rt_code *cod
     lane->backlog = !had_room || p.count == p.max || *code != RT_OK;
     if (!lane->backlog) {
         if (p.next_due_ms != INT64_MAX) (void)rt_schedule_wake(&e->schedule, lane->queue, p.next_due_ms);
-    } else if (lane->in_flight < lane->room) {
+    } else if (*code == RT_OK && lane->in_flight < lane->room) {
         rt_schedule_turn(&e->schedule, lane); // otherwise its next outcome brings it back
     }
     return p.count;
@@ -203,9 +218,13 @@ static void take_turns(rt_engine *e, uint32_t budget) {
         rt_code code;
         const uint32_t looked_at = serve(e, lane, budget, &code);
         budget -= looked_at < budget ? looked_at : budget;
-        if (code != RT_OK) {
+        if (code == RT_E_CONFLICT) {
             rt_schedule_turn(&e->schedule, lane);
-            if (code != RT_E_CONFLICT) return;
+        } else if (code != RT_OK) {
+            // Not at once again, or a record that cannot be read would keep the engine busy for ever.
+            const int64_t pause_ms = code == RT_E_CORRUPT ? RT_CORRUPT_PAUSE_MS : RT_STORE_PAUSE_MS;
+            (void)rt_schedule_wake(&e->schedule, lane->queue, e->now_ms + pause_ms);
+            if (code != RT_E_CORRUPT) return;
         }
     }
 }

@@ -117,6 +117,7 @@ static void cursor_done(rt_command *cmd) {
         return;
     }
     int64_t at_ms = cmd->code == RT_OK ? task->step.next_ms : e->now_ms + RT_STORE_PAUSE_MS;
+    if (cmd->code == RT_E_CORRUPT) at_ms = e->now_ms + RT_CORRUPT_PAUSE_MS;
     if (at_ms < e->now_ms) at_ms = e->now_ms;
     if (!rt_heap_set(&e->cursors, &task->node, at_ms)) step_cursor(e, task);
 }
