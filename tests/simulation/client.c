@@ -129,7 +129,7 @@ void client_act(world *w) {
     } ACTS[] = {
         {300, client_post}, {120, client_take}, {80, client_hold}, {100, client_delete}, {40, client_pop},
         {120, client_subscribe}, {60, client_change_subscription}, {30, client_unsubscribe}, {50, client_change_queue},
-        {12, client_wipe}, {25, client_pause}, {60, client_bury},
+        {12, client_wipe}, {25, client_pause}, {60, client_bury}, {80, client_read},
     };
     uint32_t sum = 0;
     for (size_t i = 0; i < sizeof ACTS / sizeof ACTS[0]; i++) sum += ACTS[i].weight;

@@ -84,6 +84,7 @@ void client_unsubscribe(world *w);
 void client_change_queue(world *w); /* create, new metadata */
 void client_wipe(world *w);     /* delete or purge a queue */
 void client_pause(world *w);
+void client_read(world *w);     /* looks at a view, at once */
 void client_bury(world *w);     /* redrive or delete dead jobs */
 
 #endif
