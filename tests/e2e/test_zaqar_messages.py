@@ -29,8 +29,8 @@ def test_post_answers_where_each_message_is(server, queue):
 
 
 def test_bodies_come_back_as_the_text_they_were(server, queue):
-    texts = ['{"b":1,  "a":[1.50,-0,1E3,"\\u00e9\\ud83d\\ude00","é"]}', "null", '""', "[ ]", '{"x":{"body":2,"ttl":3}}', "true",
-             "12345678901234567.125", '"\\ud800"']
+    texts = ['{"b":1,  "a":[1.50,-0,1E3,"\\u00e9\\ud83d\\ude00","é"]}', "null", '""', "[ ]", '{"x":{"body":2,"ttl":3}}',
+             "true", "12345678901234567.125", '"\\ud800"']
     body = '{"messages":[' + ",".join('{"body" :\t' + text + " }" for text in texts) + "]}"
     assert raw(server, "POST", f"/v2/queues/{queue}/messages", body.encode()).status_code == 201
     listed = messages(server, queue)
@@ -107,8 +107,8 @@ def test_a_queue_may_have_a_smaller_bound(server, queue):
 def test_a_thousand_messages_in_one_post_keep_their_order(server, queue):
     ids = post(server, queue, *[{"body": i} for i in range(1024)])
     assert len(set(ids)) == 1024
-    found = [m["body"] for page in pages(server, f"/v2/queues/{queue}/messages?echo=true", "messages", 20) for m in page]
-    assert found == list(range(1024))
+    found = pages(server, f"/v2/queues/{queue}/messages?echo=true", "messages", 20)
+    assert [m["body"] for page in found for m in page] == list(range(1024))
 
 
 # ---- delays -----------------------------------------------------------------------------------------------------------
@@ -147,10 +147,11 @@ def test_list_pages_in_order_with_links_that_lead_on(server, queue):
     ids = post(server, queue, *[{"body": i} for i in range(5)])
     first = messages(server, queue, "limit=2&echo=true").json()
     assert [m["body"] for m in first["messages"]] == [0, 1]
-    assert first["links"] == [{"rel": "next", "href": f"/v2/queues/{queue}/messages?limit=2&echo=true&include_delayed=true"
-                               f"&marker={ids[1]}"}]
-    assert [[m["body"] for m in page] for page in pages(server, f"/v2/queues/{queue}/messages?echo=true", "messages", 2)] == [
-        [0, 1], [2, 3], [4]]
+    url = f"/v2/queues/{queue}/messages"
+    assert first["links"] == [
+        {"rel": "next", "href": f"{url}?limit=2&echo=true&include_delayed=true&marker={ids[1]}"}]
+    found = pages(server, url + "?echo=true", "messages", 2)
+    assert [[m["body"] for m in page] for page in found] == [[0, 1], [2, 3], [4]]
     assert bodies(messages(server, queue, f"echo=true&marker={ids[2]}")) == [3, 4]
     server.delete(f"/v2/queues/{queue}/messages/{ids[2]}")
     assert bodies(messages(server, queue, f"echo=true&marker={ids[2]}")) == [3, 4]
@@ -172,10 +173,10 @@ def test_list_gives_ten_unless_asked_otherwise(server, queue):
             'The "echo" parameter is invalid. The value of the parameter must be "true" or "false".')
 
 
-@pytest.mark.parametrize("marker", ["nonsense", "0" * 24, "ffffffffffffffffffffffff", "%00"])
+@pytest.mark.parametrize("marker", ["nonsense", "0" * 24, "f" * 24, "%C3%A9"])
 def test_a_marker_that_is_none_leads_nowhere(server, queue, marker):
     post(server, queue, ONE)
-    assert messages(server, queue, f"echo=true&marker={marker}").json() == {"messages": [], "links": []} or "%00" in marker
+    assert messages(server, queue, f"echo=true&marker={marker}").json() == {"messages": [], "links": []}
 
 
 def test_list_shows_claimed_messages_only_when_asked(server, queue):
@@ -214,14 +215,6 @@ def test_get_of_one_that_is_not_there(server, queue):
                 f"Message {url.rsplit('/', 1)[1]} does not exist in queue {name} for project p")
 
 
-def test_expired_messages_are_gone(start_retryd, queue):
-    """Without waiting a minute: the server's clock cannot be moved, so a queue that is not there stands for the end."""
-    server = start_retryd()
-    [id] = post(server, queue, ONE)
-    server.post(f"/v2/queues/{queue}/purge")
-    assert server.get(f"/v2/queues/{queue}/messages/{id}").status_code == 404
-
-
 # ---- deleting ---------------------------------------------------------------------------------------------------------
 
 def test_delete_one_is_done_once_and_for_all(server, queue):
@@ -235,7 +228,8 @@ def test_delete_one_is_done_once_and_for_all(server, queue):
 
 def test_delete_of_a_claimed_message_wants_its_claim(server, queue):
     ids = post(server, queue, ONE, ONE, ONE)
-    claims = [server.post(f"/v2/queues/{queue}/claims?limit=1").headers["Location"].rsplit("/", 1)[1] for _ in range(2)]
+    locations = [server.post(f"/v2/queues/{queue}/claims?limit=1").headers["Location"] for _ in range(2)]
+    claims = [location.rsplit("/", 1)[1] for location in locations]
     url = f"/v2/queues/{queue}/messages/"
     title = "Unable to delete"
     claimed = "This message is claimed; it cannot be deleted without a valid claim ID."

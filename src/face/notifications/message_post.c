@@ -9,6 +9,10 @@ static const char WHAT[] = "Messages could not be enqueued.";
 
 enum field { BODY, TTL, DELAY, FIELDS_COUNT };
 
+/* In the Location header, which must fit a connection's memory. A client can ask for 20 of them at once anyway; the reply's
+ * body names them all. */
+enum { LOCATION_IDS_MAX = 100 };
+
 /* ---- the reply ------------------------------------------------------------------------------------------------------ */
 
 static void reply_posted(rt_exchange *x, const rt_post *p) {
@@ -18,15 +22,15 @@ static void reply_posted(rt_exchange *x, const rt_post *p) {
     rt_buf_add(&body, RT_STR("{\"resources\": ["));
     for (uint32_t i = 0; i < p->count; i++) {
         const rt_id_text id = rt_id_format(tag, p->items[i].id);
-        if (i > 0) {
-            rt_buf_add_char(&location, ',');
-            rt_buf_add(&body, RT_STR(", "));
+        const rt_str text = {.ptr = id.s, .len = RT_ID_TEXT_LEN};
+        if (i < LOCATION_IDS_MAX) {
+            if (i > 0) rt_buf_add_char(&location, ',');
+            rt_buf_add(&location, text);
         }
-        rt_buf_add(&location, (rt_str){.ptr = id.s, .len = RT_ID_TEXT_LEN});
-        rt_buf_add(&body, RT_STR("\"/v2/queues/"));
+        rt_buf_add(&body, i > 0 ? RT_STR(", \"/v2/queues/") : RT_STR("\"/v2/queues/"));
         rt_buf_add(&body, p->queue);
         rt_buf_add(&body, RT_STR("/messages/"));
-        rt_buf_add(&body, (rt_str){.ptr = id.s, .len = RT_ID_TEXT_LEN});
+        rt_buf_add(&body, text);
         rt_buf_add_char(&body, '"');
     }
     rt_buf_add(&body, RT_STR("]}"));
