@@ -14,7 +14,7 @@ static bool is_pending(const rt_job *job) {
            job->state == RT_JOB_LEASED;
 }
 
-/* ---- what the events say -------------------------------------------------------------------------------------------- */
+/* ---- what the events say ------------------------------------------------------------------------------- */
 
 static bool add_event(void *ctx, const rt_event *event) {
     landing *l = ctx;
@@ -25,6 +25,24 @@ static bool add_event(void *ctx, const rt_event *event) {
     return true;
 }
 
+/* A delivery ends without success when somebody deletes it, or when its subscription is gone. */
+static void check_delivery_end(const landing *l, const rt_job *job, rt_reason reason) {
+    ledger *led = &l->world->ledger;
+    const unsigned long long id = job->id;
+    bool may =
+        reason == RT_REASON_DELETED && (ledger_shadow(led, id)->deletes > 0 || led->dead_many_deletes > 0);
+    if (reason == RT_REASON_UNSUBSCRIBED) {
+        rt_arena arena = {0};
+        rt_doc doc;
+        const rt_str name = rt_subscription_name(&arena, job->owner, job->queue);
+        may = rt_view_doc(l->after, RT_DOC_SUBSCRIPTION, name, &doc) != RT_OK;
+        if (!may) may = doc.expires_ms > 0 && doc.expires_ms <= l->world->wall_max_ms;
+        rt_arena_deinit(&arena);
+    }
+    TRACE_CHECK(&l->world->trace, may, "job %llx ended as %s, and nobody asked for it", id,
+                rt_reason_name(reason));
+}
+
 /* Tells the story on by one event. */
 static void tell(const landing *l, const rt_job *job, told_story *story, const rt_event *e) {
     const trace *t = &l->world->trace;
@@ -33,14 +51,16 @@ static void tell(const landing *l, const rt_job *job, told_story *story, const r
     switch ((rt_event_type)e->type) {
     case RT_EVENT_ATTEMPT:
         TRACE_CHECK(t, pending, "job %llx: an attempt of what is not pending", id);
-        TRACE_CHECK(t, e->attempt == story->attempt + 1, "job %llx: attempt %u after %u", id, e->attempt, story->attempt);
+        TRACE_CHECK(t, e->attempt == story->attempt + 1, "job %llx: attempt %u after %u", id, e->attempt,
+                    story->attempt);
         check_attempt(l, job, story, e, &story->due_ms);
         story->attempt = e->attempt;
         story->interval_ms = e->delay_ms;
         return;
     case RT_EVENT_DELIVERED:
         TRACE_CHECK(t, pending, "job %llx: a delivery of what is not pending", id);
-        TRACE_CHECK(t, e->attempt == story->attempt + 1, "job %llx: attempt %u after %u", id, e->attempt, story->attempt);
+        TRACE_CHECK(t, e->attempt == story->attempt + 1, "job %llx: attempt %u after %u", id, e->attempt,
+                    story->attempt);
         check_attempt(l, job, story, e, &story->due_ms);
         story->attempt = e->attempt;
         story->state = RT_JOB_DONE;
@@ -54,20 +74,22 @@ static void tell(const landing *l, const rt_job *job, told_story *story, const r
         return;
     case RT_EVENT_ENDED:
         TRACE_CHECK(t, story->state != RT_JOB_DONE, "job %llx: ended twice", id);
+        if (!is_message(job)) check_delivery_end(l, job, (rt_reason)e->reason);
         story->state = RT_JOB_DONE;
         story->reason = e->reason;
         return;
     case RT_EVENT_REDRIVEN:
         TRACE_CHECK(t, story->state == RT_JOB_DEAD, "job %llx: redriven, and was not dead", id);
+        TRACE_CHECK(t,
+                    l->world->ledger.dead_many_redrives + ledger_shadow(&l->world->ledger, id)->redrives > 0,
+                    "job %llx: redriven, and nobody asked for it", id);
         story->state = RT_JOB_SCHEDULED;
         story->attempt = 0;
         story->interval_ms = 0;
         story->generation++;
         story->due_ms = -1;
         return;
-    case RT_EVENT_MOVED:
-        story->moved = true;
-        return;
+    case RT_EVENT_MOVED: story->moved = true; return;
     case RT_EVENT_NONE:
     case RT_EVENT_TYPE_COUNT: break;
     }
@@ -97,7 +119,7 @@ static told_story story_of(const landing *l, shadow *s, const rt_job *was, const
     return story;
 }
 
-/* ---- one job -------------------------------------------------------------------------------------------------------- */
+/* ---- one job ------------------------------------------------------------------------------------------- */
 
 static void count(ledger *l, const rt_job *job, int by) {
     uint32_t *counter = is_message(job) ? &l->states[job->state] : &l->deliveries_states[job->state];
@@ -108,12 +130,14 @@ static void count(ledger *l, const rt_job *job, int by) {
 /* Perhaps it was made and removed in this very batch: then somebody asked for it and has no answer yet. */
 static bool may_have_been(const ledger *l) {
     for (uint32_t i = 0; i < l->subscribers_count; i++) {
-        if (l->subscribers[i].promise == PROMISE_OPEN || l->subscribers[i].promise == PROMISE_UNKNOWN) return true;
+        if (l->subscribers[i].promise == PROMISE_OPEN || l->subscribers[i].promise == PROMISE_UNKNOWN)
+            return true;
     }
     return false;
 }
 
-/* A delivery belongs to a subscription that exists in this batch, and no message is delivered to one twice. */
+/* A delivery belongs to a subscription that exists in this batch, and no message is delivered to one twice.
+ */
 static void check_new_delivery(landing *l, shadow *s, const rt_job *now) {
     const trace *t = &l->world->trace;
     if (now->flags & RT_JOB_CONFIRMATION) return;
@@ -128,10 +152,12 @@ static void check_new_delivery(landing *l, shadow *s, const rt_job *now) {
     const bool there = rt_view_doc(l->before, RT_DOC_SUBSCRIPTION, name, &doc) == RT_OK ||
                        rt_view_doc(l->after, RT_DOC_SUBSCRIPTION, name, &doc) == RT_OK;
     rt_arena_deinit(&arena);
-    TRACE_CHECK(t, there || may_have_been(&l->world->ledger), "delivery %llx is to a subscription that does not exist", id);
+    TRACE_CHECK(t, there || may_have_been(&l->world->ledger),
+                "delivery %llx is to a subscription that does not exist", id);
     message *m = &l->world->ledger.messages[s->message];
     for (uint32_t i = 0; i < m->deliveries; i++) {
-        TRACE_CHECK(t, m->delivered_to[i] != now->queue, "message %d has two deliveries to one subscription", s->message);
+        TRACE_CHECK(t, m->delivered_to[i] != now->queue, "message %d has two deliveries to one subscription",
+                    s->message);
     }
     TRACE_CHECK(t, m->deliveries < DELIVERED_TO_MAX, "message %d has too many deliveries", s->message);
     m->delivered_to[m->deliveries++] = now->queue;
@@ -160,8 +186,8 @@ static void check_new(landing *l, shadow *s, const rt_job *now) {
     }
     message *m = &led->messages[s->message];
     TRACE_CHECK(&w->trace, m->id == 0, "message %d is on the disk twice", s->message);
-    TRACE_CHECK(&w->trace, led->posts[m->post].promise != PROMISE_REFUSED, "message %d was refused and is on the disk",
-                s->message);
+    TRACE_CHECK(&w->trace, led->posts[m->post].promise != PROMISE_REFUSED,
+                "message %d was refused and is on the disk", s->message);
     m->id = now->id;
 }
 
@@ -176,21 +202,24 @@ static void check_gone(landing *l, shadow *s, const rt_job *was) {
 }
 
 /* Deliveries: what happened to it is what its events say, and its next attempt is due when they say. */
-static void check_delivery_step(landing *l, shadow *s, const told_story *story, const rt_job *was, const rt_job *now) {
+static void check_delivery_step(landing *l, shadow *s, const told_story *story, const rt_job *was,
+                                const rt_job *now) {
     const trace *t = &l->world->trace;
     const unsigned long long id = now->id;
     const uint8_t state = is_pending(now) ? RT_JOB_SCHEDULED : now->state;
     TRACE_CHECK(t, state == story->state, "job %llx is %s without an event that says so", id,
                 rt_job_state_name((rt_job_state)now->state));
-    TRACE_CHECK(t, now->attempt == story->attempt, "job %llx counts %u attempts, its events %u", id, now->attempt,
-                story->attempt);
+    TRACE_CHECK(t, now->attempt == story->attempt, "job %llx counts %u attempts, its events %u", id,
+                now->attempt, story->attempt);
     TRACE_CHECK(t, now->generation == story->generation, "job %llx is of another generation", id);
     if (now->state == RT_JOB_DONE) {
-        TRACE_CHECK(t, now->reason == story->reason, "job %llx is done for another reason than its event's", id);
+        TRACE_CHECK(t, now->reason == story->reason, "job %llx is done for another reason than its event's",
+                    id);
     }
     if (now->state == RT_JOB_SCHEDULED) {
         if (story->due_ms >= 0) {
-            TRACE_CHECK(t, now->due_ms == story->due_ms, "job %llx is due %lld ms away from its policy's time", id,
+            TRACE_CHECK(t, now->due_ms == story->due_ms,
+                        "job %llx is due %lld ms away from its policy's time", id,
                         (long long)(now->due_ms - story->due_ms));
         }
         if (was != NULL && !story->told && was->state != RT_JOB_READY) {
@@ -199,10 +228,12 @@ static void check_delivery_step(landing *l, shadow *s, const told_story *story, 
         s->not_before_ms = now->due_ms;
     }
     if (now->state == RT_JOB_READY) {
-        TRACE_CHECK(t, was == NULL || was->state != RT_JOB_SCHEDULED || story->told, "job %llx need not wait any more", id);
+        TRACE_CHECK(t, was == NULL || was->state != RT_JOB_SCHEDULED || story->told,
+                    "job %llx need not wait any more", id);
         s->not_before_ms = 0;
     }
-    const bool taken_back = was != NULL && was->state == RT_JOB_LEASED && is_pending(now) && now->lease != was->lease;
+    const bool taken_back =
+        was != NULL && was->state == RT_JOB_LEASED && is_pending(now) && now->lease != was->lease;
     TRACE_CHECK(t, !taken_back || story->told, "job %llx lost its lease without an event", id);
 }
 
@@ -218,16 +249,19 @@ static void check_job(void *ctx, const rt_job *was, const rt_job *now) {
     if (was != NULL) count(&w->ledger, was, -1);
     count(&w->ledger, now, 1);
     if (!(now->flags & RT_JOB_HOLDER)) {
-        if (was != NULL) TRACE_CHECK(&w->trace, was->state != RT_JOB_DONE, "job %llx was done", (unsigned long long)now->id);
+        if (was != NULL)
+            TRACE_CHECK(&w->trace, was->state != RT_JOB_DONE, "job %llx was done",
+                        (unsigned long long)now->id);
         const told_story story = story_of(l, s, was, now);
         if (is_message(now)) check_message_step(l, s, was, now);
         else check_delivery_step(l, s, &story, was, now);
     }
     s->job = *now;
-    trace_note(&w->trace, rt_job_state_name((rt_job_state)now->state), now->id, (uint64_t)now->due_ms + now->attempt);
+    trace_note(&w->trace, rt_job_state_name((rt_job_state)now->state), now->id,
+               (uint64_t)now->due_ms + now->attempt);
 }
 
-/* ---- one batch ------------------------------------------------------------------------------------------------------ */
+/* ---- one batch ----------------------------------------------------------------------------------------- */
 
 void check_landed(void *ctx, rt_view *before, rt_view *after) {
     world *w = ctx;

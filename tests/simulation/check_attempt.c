@@ -1,4 +1,5 @@
-/* check_attempt.c: attempts start when they may, and what follows from their outcome is what the policy says. */
+/* check_attempt.c: attempts start when they may, and what follows from their outcome is what the policy says.
+ */
 #include "check.h"
 #include "engine/subscription.h"
 
@@ -18,13 +19,15 @@ static sources read_sources(rt_view *v, const rt_job *job, rt_str uri) {
     rt_subscription s;
     rt_metadata m;
     const rt_str name = rt_subscription_name(&arena, job->owner, job->queue);
-    out.has_subscription = rt_view_doc(v, RT_DOC_SUBSCRIPTION, name, &doc) == RT_OK && rt_subscription_decode(doc.value, &s);
+    out.has_subscription =
+        rt_view_doc(v, RT_DOC_SUBSCRIPTION, name, &doc) == RT_OK && rt_subscription_decode(doc.value, &s);
     if (out.has_subscription) {
         out.subscription_has = s.has_policy;
         out.subscription = s.policy;
         out.goes_there = rt_str_eq(s.uri, uri);
         const rt_str queue = rt_metadata_name(&arena, s.tenant, s.queue_name);
-        const bool there = rt_view_doc(v, RT_DOC_METADATA, queue, &doc) == RT_OK && rt_metadata_decode(doc.value, &m);
+        const bool there =
+            rt_view_doc(v, RT_DOC_METADATA, queue, &doc) == RT_OK && rt_metadata_decode(doc.value, &m);
         out.has_queue = there && m.id == job->owner && m.has_policy;
         if (out.has_queue) {
             out.queue = m.policy;
@@ -35,15 +38,15 @@ static sources read_sources(rt_view *v, const rt_job *job, rt_str uri) {
     return out;
 }
 
-/* The document's rule, written once more: the subscription's own policy, unless the queue's says to ignore it; else the
- * queue's; else the defaults. */
+/* The document's rule, written once more: the subscription's own policy, unless the queue's says to ignore
+ * it; else the queue's; else the defaults. */
 static rt_delivery_policy resolve(const sources *subscription, const sources *queue) {
     if (queue->has_queue && queue->queue_overrides) return queue->queue;
     if (subscription->subscription_has) return subscription->subscription;
     return queue->has_queue ? queue->queue : rt_delivery_policy_default();
 }
 
-/* ---- starting ------------------------------------------------------------------------------------------------------- */
+/* ---- starting ------------------------------------------------------------------------------------------ */
 
 /* Nothing else of this job is under way at an endpoint. After a jump of the clock nobody can tell. */
 static void check_alone(world *w, const rt_attempt *a) {
@@ -51,8 +54,8 @@ static void check_alone(world *w, const rt_attempt *a) {
         const flight *f = w->flights[i];
         if (f->attempt == NULL || f->attempt->job != a->job) continue;
         const bool over = f->ends_ms <= w->now_ms || f->jumps != w->jumps;
-        TRACE_CHECK(&w->trace, over, "job %llx: attempt %u while attempt %u is under way", (unsigned long long)a->job,
-                    a->number, f->attempt->number);
+        TRACE_CHECK(&w->trace, over, "job %llx: attempt %u while attempt %u is under way",
+                    (unsigned long long)a->job, a->number, f->attempt->number);
     }
 }
 
@@ -61,16 +64,18 @@ static void check_limits(world *w, const node *n, const rt_attempt *a) {
     uint32_t queue = 0;
     for (uint32_t i = 0; i < w->flights_count; i++) {
         const flight *f = w->flights[i];
-        if (f->attempt == NULL || f->life != n->life || f->ends_ms <= w->now_ms || f->jumps != w->jumps) continue;
+        if (f->attempt == NULL || f->life != n->life || f->ends_ms <= w->now_ms || f->jumps != w->jumps)
+            continue;
         all++;
         if (f->attempt->queue == a->queue) queue++;
     }
     TRACE_CHECK(&w->trace, all < w->plan.settings.in_flight_max, "%u attempts under way, and one more", all);
-    TRACE_CHECK(&w->trace, queue < w->plan.settings.queue_in_flight_max, "%u attempts of one queue, and one more", queue);
+    TRACE_CHECK(&w->trace, queue < w->plan.settings.queue_in_flight_max,
+                "%u attempts of one queue, and one more", queue);
 }
 
-/* Where commits wait, an attempt starts in the step that decided on it, so the disk is as it was then: what is paused,
- * too old or gone is not tried, and what is tried goes where the subscription says. */
+/* Where commits wait, an attempt starts in the step that decided on it, so the disk is as it was then: what
+ * is paused, too old or gone is not tried, and what is tried goes where the subscription says. */
 static void check_decision(world *w, const rt_attempt *a, const rt_job *job) {
     const trace *t = &w->trace;
     const unsigned long long id = a->job;
@@ -82,9 +87,11 @@ static void check_decision(world *w, const rt_attempt *a, const rt_job *job) {
     rt_view_close(view);
     const rt_delivery_policy p = resolve(&from, &from);
     const int64_t now_ms = world_wall_ms(w);
-    TRACE_CHECK(t, there && (queue.gone || queue.paused_until_ms <= now_ms), "job %llx is tried in a queue that is paused", id);
+    TRACE_CHECK(t, there && (queue.gone || queue.paused_until_ms <= now_ms),
+                "job %llx is tried in a queue that is paused", id);
     TRACE_CHECK(t, from.has_subscription && from.goes_there, "job %llx is sent elsewhere", id);
-    TRACE_CHECK(t, a->timeout_ms == p.attempt_timeout_s * 1000, "job %llx: an attempt may take %u ms", id, a->timeout_ms);
+    TRACE_CHECK(t, a->timeout_ms == p.attempt_timeout_s * 1000, "job %llx: an attempt may take %u ms", id,
+                a->timeout_ms);
     TRACE_CHECK(t, a->follow_redirects == p.follow_redirects, "job %llx: another way with redirects", id);
     const int64_t limit_ms = job->placed_ms + (int64_t)p.maximum_age_s * 1000;
     TRACE_CHECK(t, p.maximum_age_s == 0 || now_ms < limit_ms, "job %llx is tried beyond its maximum age", id);
@@ -96,22 +103,29 @@ void check_start(world *w, const node *n, const rt_attempt *a) {
     const shadow *s = ledger_shadow(&w->ledger, a->job);
     TRACE_CHECK(t, s->job.id == a->job, "job %llx is tried and not on the disk", id);
     TRACE_CHECK(t, !(s->job.flags & RT_JOB_PULL), "message %llx is pushed", id);
-    // Leases go by the wall clock: set back while a node stands still, it makes a lease seem to last that is over.
+    // Leases go by the wall clock: set back while a node stands still, it makes a lease seem to last that is
+    // over.
     if (w->plan.nodes > 1 && w->back_ms > 0) return;
     TRACE_CHECK(t, s->job.state != RT_JOB_DEAD, "job %llx is tried and was given up", id);
     const bool done = s->job.state == RT_JOB_DONE;
-    TRACE_CHECK(t, !done || s->job.reason != RT_REASON_DELIVERED, "job %llx was delivered and is tried again", id);
-    TRACE_CHECK(t, s->success_known_by != n->life, "job %llx succeeded, the engine knows, and it is tried again", id);
-    TRACE_CHECK(t, done || a->number == s->job.attempt + 1, "job %llx: attempt %u after %u", id, a->number, s->job.attempt);
+    TRACE_CHECK(t, !done || s->job.reason != RT_REASON_DELIVERED, "job %llx was delivered and is tried again",
+                id);
+    TRACE_CHECK(t, s->success_known_by != n->life,
+                "job %llx succeeded, the engine knows, and it is tried again", id);
+    TRACE_CHECK(t, done || a->number == s->job.attempt + 1, "job %llx: attempt %u after %u", id, a->number,
+                s->job.attempt);
     TRACE_CHECK(t, s->not_before_ms <= w->wall_max_ms, "job %llx is tried %lld ms before its time", id,
                 (long long)(s->not_before_ms - w->wall_max_ms));
     if (!w->plan.disk.sole_owner && !done) {
-        TRACE_CHECK(t, s->job.state == RT_JOB_LEASED && s->job.lease == a->token, "job %llx is tried without its lease", id);
+        TRACE_CHECK(t, s->job.state == RT_JOB_LEASED && s->job.lease == a->token,
+                    "job %llx is tried without its lease", id);
     }
     rt_id shown;
-    TRACE_CHECK(t, rt_id_parse(w->plan.disk.tag, a->message_id, &shown) && shown == a->job, "job %llx has another name", id);
+    TRACE_CHECK(t, rt_id_parse(w->plan.disk.tag, a->message_id, &shown) && shown == a->job,
+                "job %llx has another name", id);
     if (s->message >= 0) {
-        TRACE_CHECK(t, ledger_message_in(&w->ledger, a->body) == s->message, "job %llx carries another body", id);
+        TRACE_CHECK(t, ledger_message_in(&w->ledger, a->body) == s->message, "job %llx carries another body",
+                    id);
     }
     if (w->plan.disk.commit_waits && w->plan.nodes == 1) check_decision(w, a, &s->job);
     TRACE_CHECK(t, !n->stopping || !w->plan.disk.commit_waits, "job %llx is tried by a node that stops", id);
@@ -119,11 +133,13 @@ void check_start(world *w, const node *n, const rt_attempt *a) {
     check_limits(w, n, a);
 }
 
-/* ---- ending --------------------------------------------------------------------------------------------------------- */
+/* ---- ending -------------------------------------------------------------------------------------------- */
 
-/* A batch may hold changes of both policies and outcomes between them: any mixture of old and new may have governed. */
+/* A batch may hold changes of both policies and outcomes between them: any mixture of old and new may have
+ * governed. */
 static uint32_t possible_policies(const landing *l, const rt_job *job, rt_delivery_policy out[5]) {
-    const sources of[2] = {read_sources(l->before, job, RT_STR_EMPTY), read_sources(l->after, job, RT_STR_EMPTY)};
+    const sources of[2] = {read_sources(l->before, job, RT_STR_EMPTY),
+                           read_sources(l->after, job, RT_STR_EMPTY)};
     uint32_t count = 0;
     for (int s = 0; s < 2; s++) {
         for (int q = 0; q < 2; q++) {
@@ -166,14 +182,18 @@ static bool gives_up(const rt_delivery_policy *p, const rt_job *job, const rt_ev
         return p->maximum_age_s > 0 && e->at_ms >= job->placed_ms + (int64_t)p->maximum_age_s * 1000;
     }
     if (e->reason == RT_REASON_ADDRESS_REFUSED || e->reason == RT_REASON_NO_MAIL_RELAY) return true;
-    if (e->reason == RT_REASON_STATUS && rt_delivery_policy_judge(p, e->status) == RT_VERDICT_REJECTED) return true;
-    if (e->reason == RT_REASON_STATUS && rt_delivery_policy_judge(p, e->status) == RT_VERDICT_SUCCESS) return false;
+    if (e->reason == RT_REASON_STATUS && rt_delivery_policy_judge(p, e->status) == RT_VERDICT_REJECTED)
+        return true;
+    if (e->reason == RT_REASON_STATUS && rt_delivery_policy_judge(p, e->status) == RT_VERDICT_SUCCESS)
+        return false;
     return !rt_delivery_policy_delay(p, e->attempt, &delay_ms, &phase);
 }
 
-static bool tries_again(const rt_delivery_policy *p, const told_story *story, const rt_event *e, const told *o) {
+static bool tries_again(const rt_delivery_policy *p, const told_story *story, const rt_event *e,
+                        const told *o) {
     if (e->reason == RT_REASON_ADDRESS_REFUSED || e->reason == RT_REASON_NO_MAIL_RELAY) return false;
-    if (e->reason == RT_REASON_STATUS && rt_delivery_policy_judge(p, e->status) != RT_VERDICT_RETRY) return false;
+    if (e->reason == RT_REASON_STATUS && rt_delivery_policy_judge(p, e->status) != RT_VERDICT_RETRY)
+        return false;
     return delay_fits(p, story->interval_ms, e, o);
 }
 
@@ -188,24 +208,28 @@ static int64_t due_of(const rt_delivery_policy *p, const rt_job *job, const rt_e
 
 static void check_told(const landing *l, const rt_event *e, const told *o) {
     const bool needs_outcome = e->attempt > 0 && e->reason != RT_REASON_LOST;
-    TRACE_CHECK(&l->world->trace, !needs_outcome || o != NULL, "job %llx: attempt %u ended with status %u, which no endpoint said",
+    TRACE_CHECK(&l->world->trace, !needs_outcome || o != NULL,
+                "job %llx: attempt %u ended with status %u, which no endpoint said",
                 (unsigned long long)e->job, e->attempt, e->status);
 }
 
 static void say_policy(trace *t, const rt_delivery_policy *p) {
-    trace_say(t, "policy: %u immediate, %u after %u s, %u %s, %u after %u s, jitter %s, age %u s, retry after %d",
-              p->retries_with_no_delay, p->minimum_delay_retries, p->minimum_delay_s, rt_delivery_policy_backoff_retries(p),
-              rt_backoff_function_name(p->backoff_function), p->maximum_delay_retries, p->maximum_delay_s,
-              rt_jitter_name(p->jitter), p->maximum_age_s, p->respect_retry_after);
+    trace_say(
+        t, "policy: %u immediate, %u after %u s, %u %s, %u after %u s, jitter %s, age %u s, retry after %d",
+        p->retries_with_no_delay, p->minimum_delay_retries, p->minimum_delay_s,
+        rt_delivery_policy_backoff_retries(p), rt_backoff_function_name(p->backoff_function),
+        p->maximum_delay_retries, p->maximum_delay_s, rt_jitter_name(p->jitter), p->maximum_age_s,
+        p->respect_retry_after);
 }
 
-void check_attempt(const landing *l, const rt_job *job, const told_story *story, const rt_event *e, int64_t *due_ms) {
+void check_attempt(const landing *l, const rt_job *job, const told_story *story, const rt_event *e,
+                   int64_t *due_ms) {
     const shadow *s = ledger_shadow(&l->world->ledger, e->job);
     const told *o = ledger_was_told(s, e->attempt, e->status);
     check_told(l, e, o);
     if (e->type == RT_EVENT_DELIVERED) {
-        TRACE_CHECK(&l->world->trace, e->status >= 200 && e->status < 300, "job %llx: delivered with status %u",
-                    (unsigned long long)e->job, e->status);
+        TRACE_CHECK(&l->world->trace, e->status >= 200 && e->status < 300,
+                    "job %llx: delivered with status %u", (unsigned long long)e->job, e->status);
         return;
     }
     rt_delivery_policy policies[5];
@@ -221,7 +245,8 @@ void check_attempt(const landing *l, const rt_job *job, const told_story *story,
     for (uint32_t i = 0; i < count; i++) say_policy(&l->world->trace, &policies[i]);
     trace_say(&l->world->trace, "the last delay was %u ms, Retry-After %lld ms", story->interval_ms,
               o == NULL ? -1LL : (long long)o->retry_after_ms);
-    trace_fail(&l->world->trace, "job %llx: after attempt %u (%s, status %u) %s with a delay of %u ms: no policy says so",
+    trace_fail(&l->world->trace,
+               "job %llx: after attempt %u (%s, status %u) %s with a delay of %u ms: no policy says so",
                (unsigned long long)e->job, e->attempt, rt_reason_name((rt_reason)e->reason), e->status,
                e->type == RT_EVENT_DEAD ? "given up" : "tried again", e->delay_ms);
 }

@@ -1,4 +1,5 @@
-/* check_message.c: messages end only by what clients asked for, or by their time; claims exclude each other. */
+/* check_message.c: messages end only by what clients asked for, or by their time; claims exclude each other.
+ */
 #include "check.h"
 
 static const message *message_of(const landing *l, const shadow *s) {
@@ -16,7 +17,8 @@ static void check_deletion(const landing *l, shadow *s, const rt_job *job) {
     if (m != NULL && ledger_wiped(led, queue_of(l, m), true, since)) return;
     if (s->moved && ledger_wiped(led, l->world->plan.queues - 1, true, since)) return;
     const bool popped = led->pops_open > 0 || led->pops_unknown > 0;
-    TRACE_CHECK(&l->world->trace, popped, "message %llx was deleted, and nobody asked for it", (unsigned long long)job->id);
+    TRACE_CHECK(&l->world->trace, popped, "message %llx was deleted, and nobody asked for it",
+                (unsigned long long)job->id);
     s->popped = true;
 }
 
@@ -28,7 +30,8 @@ static void check_end(const landing *l, shadow *s, const rt_job *was, const rt_j
     case RT_REASON_UNSUBSCRIBED: check_deletion(l, s, now); return;
     case RT_REASON_EXPIRED: {
         const int64_t end_ms = was == NULL ? now->expires_ms : was->expires_ms;
-        TRACE_CHECK(t, end_ms > 0 && end_ms <= l->world->wall_max_ms, "message %llx expired before its time", id);
+        TRACE_CHECK(t, end_ms > 0 && end_ms <= l->world->wall_max_ms, "message %llx expired before its time",
+                    id);
         return;
     }
     case RT_REASON_NONE:
@@ -62,10 +65,12 @@ static void check_lease(const landing *l, shadow *s, const rt_job *was, const rt
     const unsigned long long id = now->id;
     const bool held = was != NULL && was->state == RT_JOB_LEASED;
     const bool same = held && now->state == RT_JOB_LEASED && was->lease == now->lease;
-    if (held && !same) TRACE_CHECK(t, lease_is_over(l, was->lease), "message %llx was taken from a claim that lives", id);
+    if (held && !same)
+        TRACE_CHECK(t, lease_is_over(l, was->lease), "message %llx was taken from a claim that lives", id);
     if (now->state != RT_JOB_LEASED || same) return;
     rt_lease lease;
-    TRACE_CHECK(t, rt_view_lease(l->after, now->lease, &lease) == RT_OK, "message %llx is held by no claim", id);
+    TRACE_CHECK(t, rt_view_lease(l->after, now->lease, &lease) == RT_OK, "message %llx is held by no claim",
+                id);
     const uint32_t before = was == NULL || was->queue != now->queue ? 0 : was->claims;
     TRACE_CHECK(t, now->claims == before + 1, "message %llx: a claim was not counted", id);
     s->last_lease = now->lease;
@@ -85,7 +90,8 @@ void check_message_step(const landing *l, shadow *s, const rt_job *was, const rt
         return;
     }
     if (was != NULL && was->state == RT_JOB_SCHEDULED && now->state != RT_JOB_SCHEDULED) {
-        TRACE_CHECK(t, was->due_ms <= l->world->wall_max_ms, "message %llx was shown before its delay was over", id);
+        TRACE_CHECK(t, was->due_ms <= l->world->wall_max_ms,
+                    "message %llx was shown before its delay was over", id);
     }
     check_lease(l, s, was, now);
 }

@@ -6,7 +6,8 @@
 const rt_str CLIENT_TENANT = {.ptr = "tenant", .len = 6};
 
 rt_str client_queue_name(uint32_t queue) {
-    static const rt_str NAMES[QUEUES_MAX] = {{.ptr = "q0", .len = 2}, {.ptr = "q1", .len = 2}, {.ptr = "q2", .len = 2}};
+    static const rt_str NAMES[QUEUES_MAX] = {
+        {.ptr = "q0", .len = 2}, {.ptr = "q1", .len = 2}, {.ptr = "q2", .len = 2}};
     RT_ASSERT(queue < QUEUES_MAX);
     return NAMES[queue];
 }
@@ -127,9 +128,19 @@ void client_act(world *w) {
         uint32_t weight;
         void (*act)(world *w);
     } ACTS[] = {
-        {300, client_post}, {120, client_take}, {80, client_hold}, {100, client_delete}, {40, client_pop},
-        {120, client_subscribe}, {60, client_change_subscription}, {30, client_unsubscribe}, {50, client_change_queue},
-        {12, client_wipe}, {25, client_pause}, {60, client_bury}, {80, client_read},
+        {300, client_post},
+        {120, client_take},
+        {80, client_hold},
+        {100, client_delete},
+        {40, client_pop},
+        {120, client_subscribe},
+        {60, client_change_subscription},
+        {30, client_unsubscribe},
+        {50, client_change_queue},
+        {12, client_wipe},
+        {25, client_pause},
+        {60, client_bury},
+        {80, client_read},
     };
     uint32_t sum = 0;
     for (size_t i = 0; i < sizeof ACTS / sizeof ACTS[0]; i++) sum += ACTS[i].weight;
@@ -143,7 +154,7 @@ void client_act(world *w) {
     }
 }
 
-/* ---- the end -------------------------------------------------------------------------------------------------------- */
+/* ---- the end ------------------------------------------------------------------------------------------- */
 
 typedef struct paused {
     rt_id ids[256];

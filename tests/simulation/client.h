@@ -34,10 +34,10 @@ struct request {
     } as;
     world *world;
     void (*answered)(request *r, promise p);
-    rt_arena arena;     /* for all that the command points to, and for its results */
+    rt_arena arena; /* for all that the command points to, and for its results */
     uint32_t node;
     uint64_t life;
-    uint32_t number;    /* of the post, subscriber or wipe that it is about */
+    uint32_t number; /* of the post, subscriber or wipe that it is about */
     uint32_t queue;
     instant sent;
 };
@@ -52,8 +52,8 @@ typedef struct claim {
 enum { CLAIMS_MAX = 64 };
 
 struct client {
-    claim claims[CLAIMS_MAX]; /* the last ones */
-    uint32_t claims_count;    /* ever */
+    claim claims[CLAIMS_MAX];    /* the last ones */
+    uint32_t claims_count;       /* ever */
     uint32_t waiting[NODES_MAX]; /* requests without an answer, by node */
 };
 
@@ -74,17 +74,17 @@ bool client_metadata(request *r, uint32_t queue, rt_metadata *out, uint64_t *ver
 
 /* Each sends one request of its kind, or nothing when there is nothing to ask for. */
 void client_post(world *w);
-void client_take(world *w);     /* claim */
-void client_hold(world *w);     /* renew or release a claim */
-void client_delete(world *w);   /* one message or several */
+void client_take(world *w);   /* claim */
+void client_hold(world *w);   /* renew or release a claim */
+void client_delete(world *w); /* one message or several */
 void client_pop(world *w);
 void client_subscribe(world *w);
 void client_change_subscription(world *w);
 void client_unsubscribe(world *w);
 void client_change_queue(world *w); /* create, new metadata */
-void client_wipe(world *w);     /* delete or purge a queue */
+void client_wipe(world *w);         /* delete or purge a queue */
 void client_pause(world *w);
-void client_read(world *w);     /* looks at a view, at once */
-void client_bury(world *w);     /* redrive or delete dead jobs */
+void client_read(world *w); /* looks at a view, at once */
+void client_bury(world *w); /* redrive or delete dead jobs */
 
 #endif

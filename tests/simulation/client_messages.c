@@ -3,7 +3,7 @@
 
 static const trace *trace_of(const request *r) { return &r->world->trace; }
 
-/* ---- posting -------------------------------------------------------------------------------------------------------- */
+/* ---- posting ------------------------------------------------------------------------------------------- */
 
 static void post_kept(request *r, post *p) {
     ledger *l = &r->world->ledger;
@@ -11,12 +11,14 @@ static void post_kept(request *r, post *p) {
         const rt_id id = r->as.post.items[i].id;
         message *m = &l->messages[p->first + i];
         shadow *s = ledger_shadow(l, id);
-        TRACE_CHECK(trace_of(r), s->job.id == id, "message %u was acknowledged and is not on the disk", p->first + i);
+        TRACE_CHECK(trace_of(r), s->job.id == id, "message %u was acknowledged and is not on the disk",
+                    p->first + i);
         TRACE_CHECK(trace_of(r), m->id == 0 || m->id == id, "message %u has two ids", p->first + i);
         if (m->id == 0) l->unnamed--;
         m->id = id;
         if (s->message < 0) s->message = (int32_t)(p->first + i);
-        TRACE_CHECK(trace_of(r), s->message == (int32_t)(p->first + i), "job %llx is another message", (unsigned long long)id);
+        TRACE_CHECK(trace_of(r), s->message == (int32_t)(p->first + i), "job %llx is another message",
+                    (unsigned long long)id);
     }
 }
 
@@ -28,8 +30,8 @@ static void post_answered(request *r, promise kept) {
     if (kept == PROMISE_KEPT) post_kept(r, p);
     if (kept != PROMISE_REFUSED) return;
     for (uint32_t i = 0; i < p->count; i++) {
-        TRACE_CHECK(trace_of(r), l->messages[p->first + i].id == 0, "message %u was refused and is on the disk",
-                    p->first + i);
+        TRACE_CHECK(trace_of(r), l->messages[p->first + i].id == 0,
+                    "message %u was refused and is on the disk", p->first + i);
     }
 }
 
@@ -64,26 +66,33 @@ void client_post(world *w) {
     r->number = l->posts_count++;
     rt_post_init(&r->as.post);
     r->as.post = (rt_post){
-        .cmd = r->as.cmd, .tenant = CLIENT_TENANT, .queue = client_queue_name(r->queue), .client_hash = draw(&w->rng, 1, 3), .bytes = 100,
-        .items = items, .count = count,
+        .cmd = r->as.cmd,
+        .tenant = CLIENT_TENANT,
+        .queue = client_queue_name(r->queue),
+        .client_hash = draw(&w->rng, 1, 3),
+        .bytes = 100,
+        .items = items,
+        .count = count,
     };
     client_send(r, post_answered);
     l->posts[r->number] = (post){
-        .queue = r->queue, .first = l->messages_count, .count = count, .sent = r->sent,
-        .fits = count * (subscribers + 1) <= RT_FANOUT_INLINE_MAX,
+        .queue = r->queue,
+        .first = l->messages_count,
+        .count = count,
+        .sent = r->sent,
     };
     l->messages_count += count;
 }
 
-/* ---- claims --------------------------------------------------------------------------------------------------------- */
+/* ---- claims -------------------------------------------------------------------------------------------- */
 
 static void check_returned(request *r, const rt_message *m) {
     ledger *l = &r->world->ledger;
     const shadow *s = ledger_shadow(l, m->job.id);
     TRACE_CHECK(trace_of(r), s->job.id == m->job.id, "a message was returned that is not on the disk");
     const int32_t number = ledger_message_in(l, m->body);
-    TRACE_CHECK(trace_of(r), number >= 0 && (s->message < 0 || s->message == number), "job %llx came with another body",
-                (unsigned long long)m->job.id);
+    TRACE_CHECK(trace_of(r), number >= 0 && (s->message < 0 || s->message == number),
+                "job %llx came with another body", (unsigned long long)m->job.id);
 }
 
 static void claim_answered(request *r, promise p) {
@@ -100,20 +109,22 @@ static void claim_answered(request *r, promise p) {
         TRACE_CHECK(trace_of(r), i == 0 || kept->messages[i - 1] < id, "a claim is not first in, first out");
         const shadow *s = ledger_shadow(&r->world->ledger, id);
         const bool ended = s->gone || s->job.state == RT_JOB_DONE; // in the same batch, perhaps
-        TRACE_CHECK(trace_of(r), ended || s->last_lease == kept->id, "message %d was claimed without a lease on the disk",
-                    s->message);
+        TRACE_CHECK(trace_of(r), ended || s->last_lease == kept->id,
+                    "message %d was claimed without a lease on the disk", s->message);
     }
 }
 
 void client_take(world *w) {
     request *r = client_request(w);
     if (r == NULL) return;
-    rt_claim_create_init(&r->as.claim);
-    r->as.claim = (rt_claim_create){
-        .cmd = r->as.cmd, .tenant = CLIENT_TENANT, .queue = client_queue_name(r->queue), .arena = &r->arena,
-        .ttl_s = (uint32_t)draw(&w->rng, 1, 90), .grace_s = (uint32_t)draw(&w->rng, 0, 60),
-        .limit = (uint32_t)draw(&w->rng, 1, RT_LEASE_JOBS_MAX),
-    };
+    rt_claim_create *c = &r->as.claim;
+    rt_claim_create_init(c);
+    c->tenant = CLIENT_TENANT;
+    c->queue = client_queue_name(r->queue);
+    c->arena = &r->arena;
+    c->ttl_s = (uint32_t)draw(&w->rng, 1, 90);
+    c->grace_s = (uint32_t)draw(&w->rng, 0, 60);
+    c->limit = (uint32_t)draw(&w->rng, 1, RT_LEASE_JOBS_MAX);
     client_send(r, claim_answered);
 }
 
@@ -129,19 +140,22 @@ void client_hold(world *w) {
     request *r = c == NULL ? NULL : client_request(w);
     if (r == NULL) return;
     const rt_str queue = client_queue_name(c->queue);
+    const uint32_t ttl_s = (uint32_t)draw(&w->rng, 1, 120);
     if (chance(&w->rng, 500)) {
         rt_claim_renew_init(&r->as.renew);
-        r->as.renew = (rt_claim_renew){.cmd = r->as.cmd, .tenant = CLIENT_TENANT, .queue = queue, .id = c->id,
-                                       .ttl_s = (uint32_t)draw(&w->rng, 1, 120), .grace_s = (uint32_t)draw(&w->rng, 0, 60)};
+        r->as.renew = (rt_claim_renew){
+            .cmd = r->as.cmd, .tenant = CLIENT_TENANT, .queue = queue, .id = c->id, .ttl_s = ttl_s};
+        r->as.renew.grace_s = (uint32_t)draw(&w->rng, 0, 60);
     } else {
         c->release_asked = true;
         rt_claim_release_init(&r->as.release);
-        r->as.release = (rt_claim_release){.cmd = r->as.cmd, .tenant = CLIENT_TENANT, .queue = queue, .id = c->id};
+        r->as.release =
+            (rt_claim_release){.cmd = r->as.cmd, .tenant = CLIENT_TENANT, .queue = queue, .id = c->id};
     }
     client_send(r, client_answered_nothing);
 }
 
-/* ---- deleting ------------------------------------------------------------------------------------------------------- */
+/* ---- deleting ------------------------------------------------------------------------------------------ */
 
 /* Answered with success, so the message is gone for good. */
 static void check_deleted(request *r, rt_id id) {
@@ -151,7 +165,8 @@ static void check_deleted(request *r, rt_id id) {
     // Expired, and not yet swept away: nobody sees it any more.
     if (s->job.expires_ms > 0 && s->job.expires_ms <= r->world->wall_max_ms) return;
     const uint32_t queue = l->posts[l->messages[s->message].post].queue;
-    TRACE_CHECK(trace_of(r), ledger_wiped(l, queue, true, s->made), "message %d was deleted and is still there", s->message);
+    TRACE_CHECK(trace_of(r), ledger_wiped(l, queue, true, s->made),
+                "message %d was deleted and is still there", s->message);
 }
 
 static void delete_answered(request *r, promise p) {
@@ -181,7 +196,8 @@ static void delete_several(world *w, uint32_t queue) {
     request *r = client_request(w);
     if (r == NULL) return;
     rt_messages_delete_init(&r->as.messages_delete);
-    r->as.messages_delete = (rt_messages_delete){.cmd = r->as.cmd, .tenant = CLIENT_TENANT, .queue = client_queue_name(queue)};
+    r->as.messages_delete =
+        (rt_messages_delete){.cmd = r->as.cmd, .tenant = CLIENT_TENANT, .queue = client_queue_name(queue)};
     const uint32_t count = (uint32_t)draw(&w->rng, 1, RT_MESSAGES_PER_REQUEST_MAX);
     for (uint32_t i = 0; i < count; i++) {
         const int32_t at = random_message(w);
@@ -213,8 +229,12 @@ void client_delete(world *w) {
     const rt_id lease = ledger_shadow(l, id)->last_lease;
     const bool has_claim = lease != 0 ? chance(&w->rng, 800) : chance(&w->rng, 100);
     rt_message_delete_init(&r->as.message_delete);
-    r->as.message_delete = (rt_message_delete){
-        .cmd = r->as.cmd, .tenant = CLIENT_TENANT, .queue = client_queue_name(queue), .id = id, .has_claim = has_claim, .claim = lease};
+    r->as.message_delete = (rt_message_delete){.cmd = r->as.cmd,
+                                               .tenant = CLIENT_TENANT,
+                                               .queue = client_queue_name(queue),
+                                               .id = id,
+                                               .has_claim = has_claim,
+                                               .claim = lease};
     client_send(r, delete_answered);
 }
 
@@ -228,8 +248,8 @@ static void pop_answered(request *r, promise p) {
         const shadow *s = ledger_shadow(l, m->job.id);
         message *known = &l->messages[ledger_message_in(l, m->body)];
         TRACE_CHECK(trace_of(r), !known->popped, "message %d was popped twice", s->message);
-        TRACE_CHECK(trace_of(r), s->gone || s->job.state == RT_JOB_DONE, "message %d was popped and is still there",
-                    s->message);
+        TRACE_CHECK(trace_of(r), s->gone || s->job.state == RT_JOB_DONE,
+                    "message %d was popped and is still there", s->message);
         known->popped = true;
     }
 }
@@ -238,7 +258,10 @@ void client_pop(world *w) {
     request *r = client_request(w);
     if (r == NULL) return;
     rt_pop_init(&r->as.pop);
-    r->as.pop = (rt_pop){.cmd = r->as.cmd, .tenant = CLIENT_TENANT, .queue = client_queue_name(r->queue), .arena = &r->arena,
+    r->as.pop = (rt_pop){.cmd = r->as.cmd,
+                         .tenant = CLIENT_TENANT,
+                         .queue = client_queue_name(r->queue),
+                         .arena = &r->arena,
                          .limit = (uint32_t)draw(&w->rng, 1, 5)};
     w->ledger.pops_open++;
     client_send(r, pop_answered);

@@ -1,7 +1,7 @@
 /* client_queues.c: requests about subscriptions, queues and what was given up. */
 #include "client.h"
 
-/* ---- subscriptions -------------------------------------------------------------------------------------------------- */
+/* ---- subscriptions ------------------------------------------------------------------------------------- */
 
 static rt_str endpoint_url(request *r, uint32_t endpoint, uint32_t path) {
     return rt_arena_printf(&r->arena, "http://endpoint/%u/%u", path, endpoint);
@@ -14,7 +14,8 @@ static void subscribe_answered(request *r, promise p) {
     s->answered = l->now;
     if (p != PROMISE_KEPT) return;
     if (r->as.subscribe.existed) {
-        // The one that was there before, perhaps made by a request whose answer was lost: older than this one.
+        // The one that was there before, perhaps made by a request whose answer was lost: older than this
+        // one.
         if (ledger_subscriber(l, r->as.subscribe.id) != NULL) {
             s->promise = PROMISE_REFUSED;
             return;
@@ -25,7 +26,8 @@ static void subscribe_answered(request *r, promise p) {
     s->id = r->as.subscribe.id;
 }
 
-static void confirmation(rt_subscription_create *c, rt_id id, int64_t expires_ms, rt_arena *arena, rt_str *body) {
+static void confirmation(rt_subscription_create *c, rt_id id, int64_t expires_ms, rt_arena *arena,
+                         rt_str *body) {
     (void)c;
     (void)expires_ms;
     *body = rt_arena_printf(arena, "{\"confirm\":%llu}", (unsigned long long)id);
@@ -51,11 +53,13 @@ static void subscribe_once(world *w, uint32_t queue, bool lasting) {
     r->queue = queue;
     rt_subscription_create_init(&r->as.subscribe);
     r->as.subscribe = (rt_subscription_create){
-        .cmd = r->as.cmd, .tenant = CLIENT_TENANT, .queue = client_queue_name(queue),
+        .cmd = r->as.cmd,
+        .tenant = CLIENT_TENANT,
+        .queue = client_queue_name(queue),
         .confirm = chance(&w->rng, 100) ? confirmation : NULL,
     };
     rt_subscription *like = &r->as.subscribe.like;
-    const uint32_t path = w->plan.many_subscribers ? (uint32_t)rt_rng_below(&w->rng, 1000) : (uint32_t)rt_rng_below(&w->rng, 3);
+    const uint32_t path = (uint32_t)rt_rng_below(&w->rng, w->plan.many_subscribers ? 1000 : 3);
     like->uri = endpoint_url(r, (uint32_t)rt_rng_below(&w->rng, w->plan.endpoints), path);
     like->ttl_s = lasting ? 10u * 86400 : (uint32_t)draw(&w->rng, 1, 300);
     set_options(r, like);
@@ -78,7 +82,8 @@ static subscriber *random_subscriber(world *w) {
     return s->id == 0 ? NULL : s;
 }
 
-static bool read_subscription(request *r, const rt_metadata *queue, rt_id id, rt_subscription *out, uint64_t *version) {
+static bool read_subscription(request *r, const rt_metadata *queue, rt_id id, rt_subscription *out,
+                              uint64_t *version) {
     rt_view *view = rt_memory_disk_view(r->world->disk);
     RT_ASSERT(view != NULL);
     rt_doc doc;
@@ -96,7 +101,11 @@ static void confirm_one(request *r, const subscriber *s) {
     const bool yes = chance(&r->world->rng, 500);
     rt_subscription_confirm_init(&r->as.confirm);
     r->as.confirm = (rt_subscription_confirm){
-        .cmd = r->as.cmd, .tenant = CLIENT_TENANT, .queue = client_queue_name(s->queue), .id = s->id, .confirmed = yes,
+        .cmd = r->as.cmd,
+        .tenant = CLIENT_TENANT,
+        .queue = client_queue_name(s->queue),
+        .id = s->id,
+        .confirmed = yes,
         .goodbye = yes ? RT_STR_EMPTY : RT_STR("{\"goodbye\":1}"),
     };
     client_send(r, client_answered_nothing);
@@ -113,17 +122,25 @@ void client_change_subscription(world *w) {
     rt_metadata queue;
     uint64_t version;
     rt_subscription was;
-    if (!client_metadata(r, s->queue, &queue, &version) || !read_subscription(r, &queue, s->id, &was, &version)) {
+    if (!client_metadata(r, s->queue, &queue, &version) ||
+        !read_subscription(r, &queue, s->id, &was, &version)) {
         client_drop(r);
         return;
     }
     rt_subscription_patch_init(&r->as.patch);
     r->as.patch = (rt_subscription_patch){
-        .cmd = r->as.cmd, .tenant = CLIENT_TENANT, .queue = client_queue_name(s->queue), .id = s->id, .version = version,
-        .set_uri = chance(&w->rng, 300), .set_options = chance(&w->rng, 800), .with = was,
+        .cmd = r->as.cmd,
+        .tenant = CLIENT_TENANT,
+        .queue = client_queue_name(s->queue),
+        .id = s->id,
+        .version = version,
+        .set_uri = chance(&w->rng, 300),
+        .with = was,
     };
+    r->as.patch.set_options = chance(&w->rng, 800);
     rt_subscription *with = &r->as.patch.with;
-    with->uri = endpoint_url(r, (uint32_t)rt_rng_below(&w->rng, w->plan.endpoints), (uint32_t)rt_rng_below(&w->rng, 3));
+    const uint32_t endpoint = (uint32_t)rt_rng_below(&w->rng, w->plan.endpoints);
+    with->uri = endpoint_url(r, endpoint, (uint32_t)rt_rng_below(&w->rng, 3));
     set_options(r, with);
     client_send(r, client_answered_nothing);
 }
@@ -139,7 +156,7 @@ void client_unsubscribe(world *w) {
     if (s->removal_sent == NEVER_YET) s->removal_sent = r->sent;
 }
 
-/* ---- queues --------------------------------------------------------------------------------------------------------- */
+/* ---- queues -------------------------------------------------------------------------------------------- */
 
 static void set_metadata(request *r, rt_metadata *m) {
     world *w = r->world;
@@ -163,7 +180,8 @@ void client_change_queue(world *w) {
     uint64_t version;
     if (client_metadata(r, r->queue, &was, &version)) {
         rt_queue_replace_init(&r->as.replace);
-        r->as.replace = (rt_queue_replace){.cmd = r->as.cmd, .tenant = CLIENT_TENANT, .queue = name, .version = version, .like = was};
+        r->as.replace = (rt_queue_replace){
+            .cmd = r->as.cmd, .tenant = CLIENT_TENANT, .queue = name, .version = version, .like = was};
         set_metadata(r, &r->as.replace.like);
     } else {
         rt_queue_create_init(&r->as.create);
@@ -192,8 +210,11 @@ void client_wipe(world *w) {
         planned.messages = chance(&w->rng, 700);
         planned.subscriptions = !planned.messages || chance(&w->rng, 500);
         rt_queue_purge_init(&r->as.purge);
-        r->as.purge = (rt_queue_purge){
-            .cmd = r->as.cmd, .tenant = CLIENT_TENANT, .queue = name, .messages = planned.messages, .subscriptions = planned.subscriptions};
+        r->as.purge = (rt_queue_purge){.cmd = r->as.cmd,
+                                       .tenant = CLIENT_TENANT,
+                                       .queue = name,
+                                       .messages = planned.messages,
+                                       .subscriptions = planned.subscriptions};
     }
     r->number = l->wipes_count++;
     client_send(r, wipe_answered);
@@ -213,15 +234,18 @@ void client_pause(world *w) {
     client_send(r, client_answered_nothing);
 }
 
-/* ---- what was given up ---------------------------------------------------------------------------------------------- */
+/* ---- what was given up --------------------------------------------------------------------------------- */
 
-static shadow *random_dead(world *w) {
+/* A delivery that was given up; or any that has not ended, to be deleted. */
+static shadow *random_delivery(world *w, bool dead) {
     ledger *l = &w->ledger;
     if (l->shadows_count == 0) return NULL;
     const uint32_t from = (uint32_t)rt_rng_below(&w->rng, l->shadows_count);
     for (uint32_t i = 0; i < l->shadows_count; i++) {
         shadow *s = &l->shadows[(from + i) % l->shadows_count];
-        if (s->job.id != 0 && !s->gone && s->job.state == RT_JOB_DEAD) return s;
+        if (s->job.id == 0 || s->gone || (s->job.flags & RT_JOB_PULL) || s->job.state == RT_JOB_DONE)
+            continue;
+        if (!dead || s->job.state == RT_JOB_DEAD) return s;
     }
     return NULL;
 }
@@ -229,12 +253,11 @@ static shadow *random_dead(world *w) {
 static void bury_many(world *w) {
     request *r = client_request(w);
     if (r == NULL) return;
-    const shadow *s = random_dead(w);
+    const shadow *s = random_delivery(w, true);
     rt_dead_many_init(&r->as.many);
-    r->as.many = (rt_dead_many){
-        .cmd = r->as.cmd, .filter.queue = s != NULL && chance(&w->rng, 500) ? s->job.queue : 0, .remove = chance(&w->rng, 300),
-        .rate = chance(&w->rng, 500) ? (uint32_t)draw(&w->rng, 1, 20) : 0,
-    };
+    if (s != NULL && chance(&w->rng, 500)) r->as.many.filter.queue = s->job.queue;
+    if (chance(&w->rng, 500)) r->as.many.rate = (uint32_t)draw(&w->rng, 1, 20);
+    r->as.many.remove = chance(&w->rng, 300);
     if (r->as.many.remove) w->ledger.dead_many_deletes++;
     else w->ledger.dead_many_redrives++;
     client_send(r, client_answered_nothing);
@@ -245,17 +268,19 @@ void client_bury(world *w) {
         bury_many(w);
         return;
     }
-    shadow *s = random_dead(w);
+    const bool dead = chance(&w->rng, 850);
+    shadow *s = random_delivery(w, dead);
     request *r = s == NULL ? NULL : client_request(w);
     if (r == NULL) return;
-    if (chance(&w->rng, 600)) {
+    if (dead && chance(&w->rng, 600)) {
         s->redrives++;
         rt_dead_redrive_init(&r->as.redrive);
         r->as.redrive = (rt_dead_redrive){.cmd = r->as.cmd, .id = s->job.id};
     } else {
         s->deletes++;
         rt_job_delete_init(&r->as.job_delete);
-        r->as.job_delete = (rt_job_delete){.cmd = r->as.cmd, .id = s->job.id, .only_dead = chance(&w->rng, 500)};
+        r->as.job_delete =
+            (rt_job_delete){.cmd = r->as.cmd, .id = s->job.id, .only_dead = dead && chance(&w->rng, 500)};
     }
     client_send(r, client_answered_nothing);
 }

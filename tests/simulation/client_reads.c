@@ -18,10 +18,10 @@ static bool is_shown(const reading *r, const rt_job *job) {
 /* Messages come in their order, each with its own body, and none that has ended. */
 static void read_messages(reading *r, const rt_metadata *queue) {
     world *w = r->world;
-    const rt_message_range range = {
-        .jobs = queue->jobs, .limit = (uint32_t)draw(&w->rng, 1, PAGE_MAX), .include_claimed = chance(&w->rng, 500),
-        .include_delayed = chance(&w->rng, 500), .now_ms = r->now_ms,
-    };
+    rt_message_range range = {.jobs = queue->jobs, .now_ms = r->now_ms};
+    range.limit = (uint32_t)draw(&w->rng, 1, PAGE_MAX);
+    range.include_claimed = chance(&w->rng, 500);
+    range.include_delayed = chance(&w->rng, 500);
     rt_message page[PAGE_MAX];
     uint32_t count = 0;
     const rt_code code = rt_read_messages(r->view, &r->arena, &range, page, &count);
@@ -32,14 +32,18 @@ static void read_messages(reading *r, const rt_metadata *queue) {
         const shadow *s = ledger_shadow(&w->ledger, job->id);
         const unsigned long long id = job->id;
         TRACE_CHECK(&w->trace, job->id > before, "message %llx is shown out of its order", id);
-        TRACE_CHECK(&w->trace, s->job.version == job->version && job->queue == queue->jobs, "message %llx is shown as it is not", id);
-        TRACE_CHECK(&w->trace, is_shown(r, job) && job->state != RT_JOB_DONE, "message %llx is shown after its end", id);
-        TRACE_CHECK(&w->trace, ledger_message_in(&w->ledger, page[i].body) == s->message, "message %llx is shown with another body", id);
+        TRACE_CHECK(&w->trace, s->job.version == job->version && job->queue == queue->jobs,
+                    "message %llx is shown as it is not", id);
+        TRACE_CHECK(&w->trace, is_shown(r, job) && job->state != RT_JOB_DONE,
+                    "message %llx is shown after its end", id);
+        TRACE_CHECK(&w->trace, ledger_message_in(&w->ledger, page[i].body) == s->message,
+                    "message %llx is shown with another body", id);
         before = job->id;
     }
 }
 
-/* Free, claimed and delayed messages add up to what the disk holds; those whose time is over may be counted still. */
+/* Free, claimed and delayed messages add up to what the disk holds; those whose time is over may be counted
+ * still. */
 static void read_stats(reading *r, const rt_metadata *queue) {
     const ledger *l = &r->world->ledger;
     int64_t least = 0;
@@ -54,8 +58,9 @@ static void read_stats(reading *r, const rt_metadata *queue) {
     rt_queue_stats stats;
     const rt_code code = rt_read_stats(r->view, queue->jobs, r->now_ms, &stats);
     TRACE_CHECK(&r->world->trace, code == RT_OK, "stats cannot be read");
-    TRACE_CHECK(&r->world->trace, stats.total >= least && stats.total <= most, "%lld messages are counted, %lld to %lld are there",
-                (long long)stats.total, (long long)least, (long long)most);
+    TRACE_CHECK(&r->world->trace, stats.total >= least && stats.total <= most,
+                "%lld messages are counted, %lld to %lld are there", (long long)stats.total, (long long)least,
+                (long long)most);
     TRACE_CHECK(&r->world->trace, stats.free + stats.claimed == stats.total, "the counts do not add up");
 }
 
@@ -68,8 +73,8 @@ typedef struct history {
 
 static bool add_event(void *ctx, const rt_event *event) {
     history *h = ctx;
-    TRACE_CHECK(&h->world->trace, event->seq == h->next && event->job == h->job, "job %llx has a gap in its history",
-                (unsigned long long)h->job);
+    TRACE_CHECK(&h->world->trace, event->seq == h->next && event->job == h->job,
+                "job %llx has a gap in its history", (unsigned long long)h->job);
     h->next = event->prev;
     h->count++;
     return true;
@@ -85,9 +90,10 @@ static void read_job(reading *r) {
     TRACE_CHECK(&w->trace, rt_read_job(r->view, s->job.id, &job) == RT_OK && job.version == s->job.version,
                 "job %llx is not shown as it is", (unsigned long long)s->job.id);
     history h = {.world = w, .job = job.id, .next = job.last_event};
-    TRACE_CHECK(&w->trace, rt_read_attempts(r->view, &job, UINT32_MAX, add_event, &h) == RT_OK, "no history can be read");
-    TRACE_CHECK(&w->trace, h.next == 0 || w->plan.disk.retention.events > 0, "job %llx has lost some of its history",
-                (unsigned long long)job.id);
+    TRACE_CHECK(&w->trace, rt_read_attempts(r->view, &job, UINT32_MAX, add_event, &h) == RT_OK,
+                "no history can be read");
+    TRACE_CHECK(&w->trace, h.next == 0 || w->plan.disk.retention.events > 0,
+                "job %llx has lost some of its history", (unsigned long long)job.id);
 }
 
 void client_read(world *w) {

@@ -1,12 +1,24 @@
-/* endpoint.c: the executor of the simulation: endpoints of every temper, and answers that come late, twice or never. */
+/* endpoint.c: the executor of the simulation: endpoints of every temper, and answers that come late, twice or
+ * never. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "world.h"
 
 typedef enum mood {
-    MOOD_WELL, MOOD_FLAKY, MOOD_ERROR, MOOD_REFUSES, MOOD_HANGS, MOOD_MISSING, MOOD_REDIRECTS, MOOD_LIMITS, MOOD_BREAKS,
-    MOOD_ODD, MOOD_FORBIDDEN, MOOD_SLOW, MOOD_COUNT
+    MOOD_WELL,
+    MOOD_FLAKY,
+    MOOD_ERROR,
+    MOOD_REFUSES,
+    MOOD_HANGS,
+    MOOD_MISSING,
+    MOOD_REDIRECTS,
+    MOOD_LIMITS,
+    MOOD_BREAKS,
+    MOOD_ODD,
+    MOOD_FORBIDDEN,
+    MOOD_SLOW,
+    MOOD_COUNT
 } mood;
 
 enum { OVERTIME_MS = 1000 };
@@ -24,13 +36,16 @@ static rt_outcome answered(uint16_t status) {
     return o;
 }
 
-static rt_outcome unanswered(rt_reason reason) { return (rt_outcome){.reason = reason, .retry_after_ms = -1}; }
+static rt_outcome unanswered(rt_reason reason) {
+    return (rt_outcome){.reason = reason, .retry_after_ms = -1};
+}
 
 static rt_outcome choose(world *w, const rt_attempt *a, mood m) {
     static const uint16_t ODD[] = {0, 100, 199, 304, 410, 418, 600, 999};
     static const uint16_t GOOD[] = {200, 201, 204};
     rt_outcome o;
-    if (m == MOOD_FLAKY) m = chance(&w->rng, w->plan.failing) ? (mood)draw(&w->rng, MOOD_ERROR, MOOD_COUNT - 1) : MOOD_WELL;
+    if (m == MOOD_FLAKY)
+        m = chance(&w->rng, w->plan.failing) ? (mood)draw(&w->rng, MOOD_ERROR, MOOD_COUNT - 1) : MOOD_WELL;
     switch (m) {
     case MOOD_ERROR: return answered((uint16_t)(500 + rt_rng_below(&w->rng, 100)));
     case MOOD_REFUSES: return unanswered(chance(&w->rng, 500) ? RT_REASON_CONNECT : RT_REASON_RESOLVE);
@@ -46,7 +61,8 @@ static rt_outcome choose(world *w, const rt_attempt *a, mood m) {
         return o;
     case MOOD_BREAKS: return unanswered(chance(&w->rng, 500) ? RT_REASON_BROKEN : RT_REASON_TLS);
     case MOOD_ODD: return answered(ODD[rt_rng_below(&w->rng, sizeof ODD / sizeof ODD[0])]);
-    case MOOD_FORBIDDEN: return unanswered(chance(&w->rng, 500) ? RT_REASON_ADDRESS_REFUSED : RT_REASON_NO_MAIL_RELAY);
+    case MOOD_FORBIDDEN:
+        return unanswered(chance(&w->rng, 500) ? RT_REASON_ADDRESS_REFUSED : RT_REASON_NO_MAIL_RELAY);
     case MOOD_SLOW:
         o = answered(200);
         o.took_ms = (uint32_t)rt_rng_below(&w->rng, a->timeout_ms);
@@ -78,17 +94,20 @@ static void clear_slot(world *w, flight *f) {
     w->flights_live--;
 }
 
-/* ---- telling -------------------------------------------------------------------------------------------------------- */
+/* ---- telling ------------------------------------------------------------------------------------------- */
 
 /* Notes what the engine has been told of this attempt. Only a lie that it must not believe is not noted. */
 static void note_told(world *w, const flight *f) {
     shadow *s = ledger_shadow(&w->ledger, f->attempt->job);
     const rt_outcome *o = &f->outcome;
-    const told t = {.number = f->attempt->number, .reason = (uint8_t)o->reason, .status = o->status,
+    const told t = {.number = f->attempt->number,
+                    .reason = (uint8_t)o->reason,
+                    .status = o->status,
                     .retry_after_ms = o->retry_after_ms};
     ledger_told(s, &t);
     const bool success = o->reason == RT_REASON_STATUS && o->status >= 200 && o->status < 300;
-    const bool in_time = w->now_ms <= f->started_ms + f->attempt->timeout_ms + OVERTIME_MS && f->jumps == w->jumps;
+    const bool in_time =
+        w->now_ms <= f->started_ms + f->attempt->timeout_ms + OVERTIME_MS && f->jumps == w->jumps;
     if (success && in_time && w->plan.disk.sole_owner) s->success_known_by = f->life;
 }
 
@@ -104,7 +123,7 @@ static void answer(world *w, appointment *a) {
     flight *f = (flight *)a;
     node *n = &w->nodes[f->node];
     RT_ASSERT(n->life == f->life); // those of a life that ended are forgotten
-    if (n->paused) { // its executor stands still with it
+    if (n->paused) {               // its executor stands still with it
         world_appoint(w, a, 100);
         return;
     }
@@ -122,7 +141,7 @@ static void answer(world *w, appointment *a) {
     clear_slot(w, f);
 }
 
-/* ---- the port ------------------------------------------------------------------------------------------------------- */
+/* ---- the port ------------------------------------------------------------------------------------------ */
 
 static void plan_answer(world *w, flight *f) {
     const rt_attempt *a = f->attempt;
@@ -152,7 +171,11 @@ static void start(void *ctx, rt_attempt *attempt) {
     check_start(w, n, attempt);
     w->attempts++;
     flight *f = free_slot(w);
-    *f = (flight){.answer.happen = answer, .attempt = attempt, .node = n->number, .life = n->life, .started_ms = w->now_ms,
+    *f = (flight){.answer.happen = answer,
+                  .attempt = attempt,
+                  .node = n->number,
+                  .life = n->life,
+                  .started_ms = w->now_ms,
                   .jumps = w->jumps};
     w->flights_live++;
     plan_answer(w, f);

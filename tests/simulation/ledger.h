@@ -9,25 +9,24 @@ typedef uint64_t instant;
 #define NEVER_YET ((instant)0)
 
 typedef enum promise {
-    PROMISE_OPEN,     /* sent, no answer yet */
-    PROMISE_KEPT,     /* answered RT_OK */
-    PROMISE_REFUSED,  /* answered with an error: nothing may have happened */
-    PROMISE_UNKNOWN   /* the server went away before it answered: anything may have happened, once */
+    PROMISE_OPEN,    /* sent, no answer yet */
+    PROMISE_KEPT,    /* answered RT_OK */
+    PROMISE_REFUSED, /* answered with an error: nothing may have happened */
+    PROMISE_UNKNOWN  /* the server went away before it answered: anything may have happened, once */
 } promise;
 
 typedef struct post {
     promise promise;
     uint32_t queue, first, count; /* messages [first, first + count) */
     instant sent, answered;
-    bool fits; /* its deliveries are made in its own change, not later by a cursor */
 } post;
 
 enum { DELIVERED_TO_MAX = 96 };
 typedef struct message {
     uint32_t post;
-    rt_id id;              /* once it is known */
-    uint32_t deletes;      /* requests to delete it by its id that were not refused */
-    bool popped;           /* a pop returned it */
+    rt_id id;                             /* once it is known */
+    uint32_t deletes;                     /* requests to delete it by its id that were not refused */
+    bool popped;                          /* a pop returned it */
     rt_id delivered_to[DELIVERED_TO_MAX]; /* subscriptions that have a delivery of it */
     uint32_t deliveries;
 } message;
@@ -37,8 +36,8 @@ typedef struct subscriber {
     uint32_t queue;
     rt_id id;
     instant sent, answered;
-    instant removal_sent;  /* the first request that may have removed it */
-    bool lasting;          /* its time to live is beyond the run */
+    instant removal_sent; /* the first request that may have removed it */
+    bool lasting;         /* its time to live is beyond the run */
 } subscriber;
 
 /* A request that takes away what a queue holds. */
@@ -67,13 +66,13 @@ typedef struct shadow {
     uint64_t last_event;   /* its history as the events told it */
     uint8_t ended_by;      /* type of the event that ended it, 0: none */
     told told[TOLD_KEPT];
-    uint32_t told_count;   /* ever; the last ones are kept */
-    uint64_t success_known_by; /* engine (node life) that was told of a success in time; 0: none */
+    uint32_t told_count;        /* ever; the last ones are kept */
+    uint64_t success_known_by;  /* engine (node life) that was told of a success in time; 0: none */
     uint32_t redrives, deletes; /* asked for by its id */
-    bool popped;           /* deleted, and not by its id */
-    bool moved;            /* into a dead-letter queue */
+    bool popped;                /* deleted, and not by its id */
+    bool moved;                 /* into a dead-letter queue */
     rt_id last_lease;
-    instant made;          /* when it was first seen */
+    instant made; /* when it was first seen */
 } shadow;
 
 typedef struct ledger {
@@ -83,16 +82,16 @@ typedef struct ledger {
     message *messages;
     subscriber *subscribers;
     wipe *wipes;
-    shadow *shadows;       /* by sequence of their id */
+    shadow *shadows; /* by sequence of their id */
     uint32_t posts_count, messages_count, subscribers_count, wipes_count, shadows_count;
     uint32_t deliveries_planned;
-    uint32_t pops_open, pops_unknown;       /* without an answer; whose answer never came */
+    uint32_t pops_open, pops_unknown;               /* without an answer; whose answer never came */
     uint32_t dead_many_redrives, dead_many_deletes; /* asked for */
-    uint32_t states[RT_JOB_STATE_COUNT];    /* messages on the disk, by state */
+    uint32_t states[RT_JOB_STATE_COUNT];            /* messages on the disk, by state */
     uint32_t deliveries_states[RT_JOB_STATE_COUNT];
-    uint32_t holders;      /* on the disk */
-    uint32_t gone_messages;/* trimmed after their end */
-    uint32_t unnamed;      /* ended in the batch that made them: which ones they are is not known yet */
+    uint32_t holders;       /* on the disk */
+    uint32_t gone_messages; /* trimmed after their end */
+    uint32_t unnamed;       /* ended in the batch that made them: which ones they are is not known yet */
 } ledger;
 
 enum { POSTS_MAX = MESSAGES_MAX, SUBSCRIBERS_MAX = 256, WIPES_MAX = 256 };

@@ -1,7 +1,7 @@
 /* simulate: runs the engine through simulated lives, each given by a seed.
  *
- *   simulate [--seeds FROM..TO] [--jobs N]   each twice: both runs must do the same. N processes share the seeds
- *   simulate --seed N [--verbose]            one of them, with all that happens in it
+ *   simulate [--seeds FROM..TO] [--jobs N]   each twice: both runs must do the same. N processes share the
+ * seeds simulate --seed N [--verbose]            one of them, with all that happens in it
  *
  * Ends with status 1 at the first seed that breaks an invariant, and says how to see it again. */
 #include <inttypes.h>
@@ -31,7 +31,7 @@ static void on_abort(int signal_number) {
     _exit(EXIT_FAILURE);
 }
 
-/* ---- seeds ---------------------------------------------------------------------------------------------------------- */
+/* ---- seeds --------------------------------------------------------------------------------------------- */
 
 static void add(tally *all, const tally *more) {
     all->steps += more->steps;
@@ -93,7 +93,7 @@ static bool run_forked(const options *o, tally *all) {
 }
 _Static_assert(JOBS_MAX * sizeof(tally) <= 4096, "all tallies fit into a pipe before anybody reads");
 
-/* ---- command line --------------------------------------------------------------------------------------------------- */
+/* ---- command line -------------------------------------------------------------------------------------- */
 
 static int usage(void) {
     fprintf(stderr, "usage: simulate [--seeds FROM..TO] [--jobs N] | --seed N [--verbose]\n");
@@ -145,8 +145,9 @@ int main(int argc, char **argv) {
     tally all = {0};
     if (o.jobs == 1) all = run_share(&o, 0);
     else if (!run_forked(&o, &all)) return EXIT_FAILURE;
-    printf("simulate: %" PRIu64 " seeds, each twice, every invariant held: %" PRIu64 " messages, %" PRIu64 " deliveries, "
-           "%" PRIu64 " attempts, %" PRIu64 " batches, %" PRIu64 " crashes\n", o.to - o.from + 1, all.messages, all.deliveries,
-           all.attempts, all.batches, all.crashes);
+    printf("simulate: %" PRIu64 " seeds, each twice, every invariant held: %" PRIu64 " messages, %" PRIu64
+           " deliveries, "
+           "%" PRIu64 " attempts, %" PRIu64 " batches, %" PRIu64 " crashes\n",
+           o.to - o.from + 1, all.messages, all.deliveries, all.attempts, all.batches, all.crashes);
     return EXIT_SUCCESS;
 }

@@ -27,7 +27,9 @@ void node_start(world *w, node *n) {
     if (!w->draining) rt_store_memory_set_faults(n->store, &w->plan.faults);
     const rt_executor executor = endpoint_executor(n);
     n->life = ++w->lives;
-    if (rt_engine_open(n->store, &executor, &w->plan.settings, rt_rng_next(&w->rng), &n->engine, &err) != RT_OK) abort();
+    if (rt_engine_open(n->store, &executor, &w->plan.settings, rt_rng_next(&w->rng), &n->engine, &err) !=
+        RT_OK)
+        abort();
     n->wake_ms = w->now_ms;
     n->paused = false;
     n->stopping = false;
@@ -60,7 +62,8 @@ static void check_spinning(world *w, node *n, int64_t next_ms) {
     const bool idle = next_ms > world_wall_ms(w) || n->landed != w->landed;
     n->at_once = idle ? 0 : n->at_once + 1;
     n->landed = w->landed;
-    TRACE_CHECK(&w->trace, n->at_once <= AT_ONCE_MAX, "node %u asks to be stepped at once, again and again", n->number);
+    TRACE_CHECK(&w->trace, n->at_once <= AT_ONCE_MAX, "node %u asks to be stepped at once, again and again",
+                n->number);
 }
 
 /* Did one of the batches behind which a node dies reach the disk since? */
@@ -79,10 +82,12 @@ void node_step(world *w, node *n) {
     w->steps++;
     const int64_t next_ms = rt_engine_step(n->engine, wall_ms);
     check_spinning(w, n, next_ms);
-    trace_say(&w->trace, "next step in %lld ms", next_ms == INT64_MAX ? -1LL : (long long)(next_ms - wall_ms));
+    trace_say(&w->trace, "next step in %lld ms",
+              next_ms == INT64_MAX ? -1LL : (long long)(next_ms - wall_ms));
     n->wake_ms = next_ms == INT64_MAX ? INT64_MAX : next_ms - w->offset_ms;
     if (n->wake_ms < w->now_ms) n->wake_ms = w->now_ms;
-    // Nodes that share a disk look at it many times a second. A machine may be slow, and the simulation saves time.
+    // Nodes that share a disk look at it many times a second. A machine may be slow, and the simulation saves
+    // time.
     const bool slow = !w->plan.disk.sole_owner && n->wake_ms > w->now_ms;
     if (slow && n->wake_ms < INT64_MAX) n->wake_ms += (int64_t)draw(&w->rng, 0, w->draining ? 3000 : 400);
     if (rt_store_memory_untold(n->store) > 0) {

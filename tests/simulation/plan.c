@@ -13,10 +13,14 @@ static uint16_t some(rt_rng *rng, uint16_t most) {
 }
 
 static void plan_faults(plan *p, rt_rng *rng) {
-    p->faults = (rt_memory_faults){
-        .again = some(rng, 300), .conflict = some(rng, 150), .full = some(rng, 60), .broken = some(rng, 20),
-        .failed = some(rng, 100), .late = some(rng, 400), .unavailable = some(rng, 50),
-    };
+    // One draw a statement, here and elsewhere: C leaves the order within an initializer to the compiler.
+    p->faults.again = some(rng, 300);
+    p->faults.conflict = some(rng, 150);
+    p->faults.full = some(rng, 60);
+    p->faults.broken = some(rng, 20);
+    p->faults.failed = some(rng, 100);
+    p->faults.late = some(rng, 400);
+    p->faults.unavailable = some(rng, 50);
     p->fault_spells = (uint32_t)some(rng, 2);
     p->crashes = some(rng, 5);
     p->stops = some(rng, 2);
@@ -38,27 +42,31 @@ static void plan_settings(plan *p, rt_rng *rng) {
     if (chance(rng, 300)) p->settings.batch_commands_max = (uint32_t)draw(rng, 1, 8);
 }
 
+static void plan_disk(plan *p, rt_rng *rng) {
+    p->disk.tag = (uint32_t)rt_rng_next(rng);
+    p->disk.sole_owner = p->nodes == 1 && !chance(rng, 150);
+    p->disk.commit_waits = chance(rng, 400);
+    if (chance(rng, 50)) p->disk.jobs_max = (uint32_t)draw(rng, 20, 200);
+    if (!chance(rng, 400)) return;
+    p->disk.retention.age_ms = (int64_t)draw(rng, 1, 600) * 1000;
+    // Wide enough for the events of one batch: what is written and trimmed at once leaves nothing to check.
+    p->disk.retention.events = draw(rng, 300, 900);
+}
+
 plan plan_of(uint64_t seed) {
     rt_rng rng = rt_rng_seeded(seed ^ 0x706c616eu);
     plan p = {.seed = seed};
     p.nodes = chance(&rng, 250) ? 2 : 1;
     p.queues = (uint32_t)draw(&rng, 1, QUEUES_MAX);
     p.endpoints = (uint32_t)draw(&rng, 1, ENDPOINTS_MAX);
-    p.actions = (uint32_t)(chance(&rng, 50) ? draw(&rng, 100, 250) : draw(&rng, 10, 60));
+    p.actions = (uint32_t)(chance(&rng, 50) ? draw(&rng, 120, 300) : draw(&rng, 15, 80));
     p.active_ms = (int64_t)(p.nodes == 2 ? draw(&rng, 5, 60) : draw(&rng, 10, 1800)) * 1000;
     p.bursts = (uint32_t)draw(&rng, 0, 400);
     p.many_subscribers = chance(&rng, 20);
     p.dead_letters = chance(&rng, 300);
     p.ttl_max_s = p.nodes == 2 ? 120 : 3600;
     p.delay_max_s = p.nodes == 2 ? 20 : 120;
-    p.disk = (rt_store_memory_config){
-        .tag = (uint32_t)rt_rng_next(&rng), .sole_owner = p.nodes == 1 && !chance(&rng, 150),
-        .commit_waits = chance(&rng, 400), .jobs_max = chance(&rng, 50) ? (uint32_t)draw(&rng, 20, 200) : 0,
-    };
-    if (chance(&rng, 400)) {
-        // Wide enough for the events of one batch: what is written and trimmed at once leaves no trace to check.
-        p.disk.retention = (rt_retention){.age_ms = (int64_t)draw(&rng, 1, 600) * 1000, .events = draw(&rng, 300, 900)};
-    }
+    plan_disk(&p, &rng);
     if (chance(&rng, 850)) plan_faults(&p, &rng);
     plan_settings(&p, &rng);
     return p;

@@ -1,6 +1,7 @@
 /* trace.h: what a run did, as one number; and the way in which a run fails.
  *
- * Two runs of one seed must end with the same hash: then a failure can be looked at again as often as it takes. */
+ * Two runs of one seed must end with the same hash: then a failure can be looked at again as often as it
+ * takes. */
 #ifndef SIM_TRACE_H
 #define SIM_TRACE_H
 #include <stdbool.h>
@@ -11,7 +12,7 @@
 typedef struct trace {
     uint64_t seed;
     uint64_t hash;
-    int64_t at_ms;  /* virtual time, for messages */
+    int64_t at_ms; /* virtual time, for messages */
     bool verbose;
 } trace;
 

@@ -12,7 +12,7 @@ void world_appoint(world *w, appointment *a, int64_t in_ms) {
     if (!rt_heap_set(&w->agenda, &a->node, w->now_ms + in_ms)) abort();
 }
 
-/* ---- what happens by itself ----------------------------------------------------------------------------------------- */
+/* ---- what happens by itself ---------------------------------------------------------------------------- */
 
 /* Things that were planned own their memory: gone when they have happened. */
 static void plan_one(world *w, void (*happen)(world *w, appointment *a), uint32_t number, int64_t in_ms) {
@@ -43,7 +43,8 @@ static void restart(world *w, appointment *a) {
 
 void world_crash(world *w, node *n) {
     node_crash(w, n);
-    const int64_t down_ms = chance(&w->rng, 700) ? (int64_t)draw(&w->rng, 0, 2000) : (int64_t)draw(&w->rng, 0, 120000);
+    const int64_t down_ms =
+        chance(&w->rng, 700) ? (int64_t)draw(&w->rng, 0, 2000) : (int64_t)draw(&w->rng, 0, 120000);
     plan_one(w, restart, n->number, down_ms);
 }
 
@@ -115,7 +116,7 @@ static void plan_many(world *w, uint32_t count, void (*happen)(world *w, appoint
     }
 }
 
-/* ---- the run -------------------------------------------------------------------------------------------------------- */
+/* ---- the run ------------------------------------------------------------------------------------------- */
 
 static void open_world(world *w, uint64_t seed, bool verbose) {
     *w = (world){.plan = plan_of(seed), .rng = rt_rng_seeded(seed), .offset_ms = EPOCH_MS};
@@ -171,7 +172,8 @@ static int64_t next_ms(const world *w) {
     return next;
 }
 
-/* One moment: what stands in the agenda for it, then every node that has something to do. False: nothing is left. */
+/* One moment: what stands in the agenda for it, then every node that has something to do. False: nothing is
+ * left. */
 static bool live_on(world *w) {
     const int64_t next = next_ms(w);
     if (next == INT64_MAX) return false;
@@ -220,14 +222,20 @@ tally world_run(uint64_t seed, bool verbose) {
     open_world(&w, seed, verbose);
     while (w.now_ms < w.plan.active_ms && live_on(&w)) {}
     stop_faults(&w);
-    // Whoever paused a queue for good resumes it; then everything that was promised must come to its end by itself.
+    // Whoever paused a queue for good resumes it; then everything that was promised must come to its end by
+    // itself.
     while (!client_resume_all(&w)) (void)live_on(&w);
     while (!check_has_ended(&w) && live_on(&w)) {}
     be_quiet(&w);
     check_ended(&w);
     const tally t = {
-        .hash = w.trace.hash, .steps = w.steps, .batches = w.landed, .messages = w.ledger.messages_count,
-        .deliveries = w.deliveries, .attempts = w.attempts, .crashes = w.lives - w.plan.nodes,
+        .hash = w.trace.hash,
+        .steps = w.steps,
+        .batches = w.landed,
+        .messages = w.ledger.messages_count,
+        .deliveries = w.deliveries,
+        .attempts = w.attempts,
+        .crashes = w.lives - w.plan.nodes,
     };
     close_world(&w);
     return t;

@@ -38,7 +38,11 @@ static void fail_next_commit(void *ctx, rt_store *s) {
 int main(void) {
     machine m = {0};
     const store_factory factory = {
-        .name = "memory", .ctx = &m, .create = create, .reopen = reopen, .destroy = destroy,
+        .name = "memory",
+        .ctx = &m,
+        .create = create,
+        .reopen = reopen,
+        .destroy = destroy,
         .fail_next_commit = fail_next_commit,
     };
     return store_conformance_run(&factory) == 0 ? EXIT_SUCCESS : EXIT_FAILURE;

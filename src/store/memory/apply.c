@@ -44,9 +44,9 @@ static const rt_event *keep_event(rt_arena *records, const rt_event *event) {
 /* ---- compare ------------------------------------------------------------------------------------------- */
 
 typedef struct versions {
-    bool was, now;      /* named by the op */
+    bool was, now; /* named by the op */
     uint64_t was_version, now_version;
-    bool there;         /* in the image */
+    bool there; /* in the image */
     uint64_t there_version;
 } versions;
 

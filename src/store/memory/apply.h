@@ -3,8 +3,8 @@
 #define RT_STORE_MEMORY_APPLY_H
 #include "store/memory/image.h"
 
-/* Writes `change` to `image`, a copy of `before` that nobody else looks at; records are copied into `records`.
- * Not RT_OK: refused as rt_store_apply says, or RT_E_NOMEM; `image` may then be half-written. */
+/* Writes `change` to `image`, a copy of `before` that nobody else looks at; records are copied into
+ * `records`. Not RT_OK: refused as rt_store_apply says, or RT_E_NOMEM; `image` may then be half-written. */
 RT_MUST_USE rt_code rt_image_apply(const rt_image *before, rt_image *image, rt_arena *records,
                                    const rt_change *change, rt_err *err);
 

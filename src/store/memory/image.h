@@ -1,9 +1,9 @@
 /* image.h: everything that a memory store holds at one moment.
  *
- * Six sorted tables of records and nothing derived from them: indexes, counters and body users are computed by
- * looking at all records, so that there is nothing that could be out of step.
- * Records are never changed or freed while their disk lives; a write puts another record into the table. Images
- * share tables that did not change: a snapshot is a reference, a batch copies only the tables it writes to. */
+ * Six sorted tables of records and nothing derived from them: indexes, counters and body users are computed
+ * by looking at all records, so that there is nothing that could be out of step. Records are never changed or
+ * freed while their disk lives; a write puts another record into the table. Images share tables that did not
+ * change: a snapshot is a reference, a batch copies only the tables it writes to. */
 #ifndef RT_STORE_MEMORY_IMAGE_H
 #define RT_STORE_MEMORY_IMAGE_H
 #include <stdatomic.h>
@@ -12,7 +12,13 @@
 #include "port/store.h"
 
 typedef enum rt_image_part {
-    RT_PART_JOBS, RT_PART_QUEUES, RT_PART_LEASES, RT_PART_BODIES, RT_PART_EVENTS, RT_PART_DOCS, RT_PART_COUNT
+    RT_PART_JOBS,
+    RT_PART_QUEUES,
+    RT_PART_LEASES,
+    RT_PART_BODIES,
+    RT_PART_EVENTS,
+    RT_PART_DOCS,
+    RT_PART_COUNT
 } rt_image_part;
 
 typedef struct rt_image_body {
@@ -24,7 +30,10 @@ typedef struct rt_image_table {
     atomic_uint refs; /* images that hold it */
     uint32_t len, cap;
     /* Rising. `key`: id or sequence number; of documents, which are ordered by kind and name: their kind. */
-    struct { uint64_t key; const void *record; } rows[];
+    struct {
+        uint64_t key;
+        const void *record;
+    } rows[];
 } rt_image_table;
 
 typedef struct rt_image {

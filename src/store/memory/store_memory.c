@@ -43,13 +43,13 @@ typedef struct node {
     rt_image *base, *batch; /* the open batch; NULL: none */
     rt_image_view batch_view;
     uint32_t writes;
-    bool broken;            /* it can only fail */
-    bool fail_next;         /* the next one with changes will */
+    bool broken;    /* it can only fail */
+    bool fail_next; /* the next one with changes will */
 
     untold untold[UNTOLD_MAX]; /* oldest first */
     uint32_t untold_count;
 
-    uint64_t salt;             /* which records this batch has to load */
+    uint64_t salt; /* which records this batch has to load */
     uint64_t loaded[LOADED_MAX];
     uint32_t loaded_count, wanted_count; /* wanted: loaded by the next rt_store_load */
 } node;
@@ -87,8 +87,8 @@ static rt_code node_view(rt_store *s, rt_view **out, rt_err *err) {
     return RT_OK;
 }
 
-/* Reads of the open batch: some records have to be loaded first. Which ones is a matter of their key alone, so that
- * a decision that is taken again meets the same ones. */
+/* Reads of the open batch: some records have to be loaded first. Which ones is a matter of their key alone,
+ * so that a decision that is taken again meets the same ones. */
 static rt_code fault_of_read(void *ctx, rt_image_part part, uint64_t key) {
     node *n = ctx;
     if (n->faults.again == 0) return RT_OK;
@@ -248,7 +248,8 @@ static void node_commit(rt_store *s, uint64_t batch_no) {
         n->batch = NULL;
     }
     drop_batch(n);
-    if (n->store.fd >= 0 && strikes(n, n->faults.late)) u->polls_left = 1 + (uint32_t)rt_rng_below(&n->rng, LATE_POLLS_MAX);
+    if (n->store.fd >= 0 && strikes(n, n->faults.late))
+        u->polls_left = 1 + (uint32_t)rt_rng_below(&n->rng, LATE_POLLS_MAX);
     // A late batch may be on the disk long before anybody hears of it.
     if (n->untold_count == 1 && (u->polls_left == 0 || rt_rng_below(&n->rng, 2) == 0)) land(n, u);
 }
@@ -324,9 +325,17 @@ static void node_close(rt_store *s) {
 }
 
 static const rt_store_ops NODE_OPS = {
-    .view = node_view, .batch = node_batch, .load = node_load, .apply = node_apply, .commit = node_commit,
-    .poll = node_poll, .abandon = node_abandon, .new_id = node_new_id, .new_seq = node_new_seq,
-    .tidy = node_tidy, .close = node_close,
+    .view = node_view,
+    .batch = node_batch,
+    .load = node_load,
+    .apply = node_apply,
+    .commit = node_commit,
+    .poll = node_poll,
+    .abandon = node_abandon,
+    .new_id = node_new_id,
+    .new_seq = node_new_seq,
+    .tidy = node_tidy,
+    .close = node_close,
 };
 
 void rt_memory_disk_watch(rt_memory_disk *disk, void (*landed)(void *ctx, rt_view *before, rt_view *after),
@@ -335,7 +344,8 @@ void rt_memory_disk_watch(rt_memory_disk *disk, void (*landed)(void *ctx, rt_vie
     disk->landed_ctx = ctx;
 }
 
-void rt_memory_each_changed_job(const rt_view *before, const rt_view *after, rt_each_changed_job *each, void *ctx) {
+void rt_memory_each_changed_job(const rt_view *before, const rt_view *after, rt_each_changed_job *each,
+                                void *ctx) {
     rt_image_each_changed_job(before == NULL ? NULL : ((const rt_image_view *)before)->image,
                               ((const rt_image_view *)after)->image, each, ctx);
 }

@@ -72,8 +72,7 @@ static bool in_index(const rt_job *job, rt_job_index index) {
     case RT_INDEX_READY: return !pull && job->state == RT_JOB_READY;
     case RT_INDEX_DUE: return job->state == RT_JOB_SCHEDULED || (!pull && job->state == RT_JOB_LEASED);
     case RT_INDEX_FREE: return pull && job->state == RT_JOB_FREE;
-    case RT_INDEX_ALL:
-        return pull && job->state != RT_JOB_DEAD && job->state != RT_JOB_DONE;
+    case RT_INDEX_ALL: return pull && job->state != RT_JOB_DEAD && job->state != RT_JOB_DONE;
     case RT_INDEX_DEAD: return job->state == RT_JOB_DEAD;
     }
     return false;
@@ -84,7 +83,8 @@ static bool job_expires(const rt_job *job) {
 }
 
 static bool matches(const rt_job *job, const rt_job_range *range) {
-    const bool all_queues = range->index == RT_INDEX_READY || (range->index == RT_INDEX_DEAD && range->queue == 0);
+    const bool all_queues =
+        range->index == RT_INDEX_READY || (range->index == RT_INDEX_DEAD && range->queue == 0);
     if (!all_queues && job->queue != range->queue) return false;
     if (!in_index(job, range->index)) return false;
     return range->index != RT_INDEX_FREE || range->skip_hash == 0 || job->key_hash != range->skip_hash;
@@ -284,15 +284,20 @@ static rt_code get_counts(rt_view *v, rt_id queue, rt_counts *out) {
         if (job->state != RT_JOB_DONE) bytes += job->body_bytes;
     }
     *out = (rt_counts){
-        .ready = states[RT_JOB_READY], .scheduled = states[RT_JOB_SCHEDULED], .free = states[RT_JOB_FREE],
-        .leased = states[RT_JOB_LEASED], .dead = states[RT_JOB_DEAD], .done = states[RT_JOB_DONE],
+        .ready = states[RT_JOB_READY],
+        .scheduled = states[RT_JOB_SCHEDULED],
+        .free = states[RT_JOB_FREE],
+        .leased = states[RT_JOB_LEASED],
+        .dead = states[RT_JOB_DEAD],
+        .done = states[RT_JOB_DONE],
         .bytes = bytes,
     };
     return RT_OK;
 }
 
 /* Records are never changed in place, so another record is another row. */
-void rt_image_each_changed_job(const rt_image *before, const rt_image *after, rt_each_changed_job *each, void *ctx) {
+void rt_image_each_changed_job(const rt_image *before, const rt_image *after, rt_each_changed_job *each,
+                               void *ctx) {
     const uint32_t before_len = before == NULL ? 0 : rt_image_len(before, RT_PART_JOBS);
     const uint32_t after_len = rt_image_len(after, RT_PART_JOBS);
     uint32_t b = 0;
@@ -323,7 +328,18 @@ static void close_view(rt_view *v) {
 }
 
 const rt_view_ops RT_IMAGE_VIEW_OPS = {
-    .job = get_job, .body = get_body, .queue = get_queue, .lease = get_lease, .doc = get_doc,
-    .event = get_event, .jobs = list_jobs, .docs = list_docs, .queues = list_queues, .events = list_events,
-    .expiries = list_expiries, .wakes = list_wakes, .counts = get_counts, .close = close_view,
+    .job = get_job,
+    .body = get_body,
+    .queue = get_queue,
+    .lease = get_lease,
+    .doc = get_doc,
+    .event = get_event,
+    .jobs = list_jobs,
+    .docs = list_docs,
+    .queues = list_queues,
+    .events = list_events,
+    .expiries = list_expiries,
+    .wakes = list_wakes,
+    .counts = get_counts,
+    .close = close_view,
 };
