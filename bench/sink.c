@@ -23,7 +23,8 @@ static void reply(conn *c) {
     int len;
     if (c->in[0] == 'G') {
         char body[128];
-        int n = snprintf(body, sizeof body, "{\"count\": %lu, \"first_us\": %lu, \"last_us\": %lu}", count, first_us, last_us);
+        int n = snprintf(body, sizeof body, "{\"count\": %lu, \"first_us\": %lu, \"last_us\": %lu}", count,
+                         first_us, last_us);
         len = snprintf(out, sizeof out, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", n, body);
         count = 0;
     } else {
