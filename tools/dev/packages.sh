@@ -5,7 +5,8 @@ PACKAGES_build=(meson ninja-build pkg-config gcc libc6-dev libmicrohttpd-dev lib
 PACKAGES_run=()
 PACKAGES_lint=(binutils python3)
 PACKAGES_sanitize=(clang libclang-rt-14-dev)
-PACKAGES_e2e=(python3-pytest python3-requests python3-zaqarclient openssl nghttp2-server curl procps)
+PACKAGES_e2e=(python3-pytest python3-requests python3-zaqarclient python3-zaqar python3-testtools python3-ddt openssl
+    nghttp2-server curl procps)
 PACKAGES_demo=(python3 curl)
 PACKAGES_bench=(beanstalkd procps)
 
