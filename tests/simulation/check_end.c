@@ -2,7 +2,7 @@
 #include "world.h"
 
 enum {
-    QUIET_STEPS_MAX = 70, /* in an hour: history is looked through once a minute */
+    QUIET_STEPS_MAX = 150,    /* in an hour: history is looked through once a minute; a few things end yet */
     STEPS_MAX = 60000,
     DELIVERED_BY_MS = 900000, /* after the faults: the longest delay, a lease, a rated redrive */
     ENDED_BY_MS = 3 * 3600000 /* the longest time to live, and a claim on top */
