@@ -67,6 +67,8 @@ static const struct {
     {"dead", "delete", rt_cli_dead_delete, "dead delete ID | --queue Q | --reason R [--dry-run]",
      "delete one, or all that match"},
     {"watch", NULL, rt_cli_watch, "watch [--interval SECONDS] [--once]", "the busiest queues, live"},
+    {"policy", "show", rt_cli_policy_show, "policy show QUEUE [SUBSCRIPTION]",
+     "the delivery policy that governs, and its schedule"},
     {"policy", "explain", explain_policy, "policy explain POLICY",
      "the schedule of a delivery policy (no server needed)"},
     {"backoff", "explain", explain_backoff, "backoff explain DESCRIPTOR|null [--previous-ms N] [--count K]",
