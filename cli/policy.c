@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "commands.h"
 #include "explain.h"
 
@@ -25,7 +26,7 @@ static const json_t *governing(const json_t *metadata, const json_t *subscriptio
 }
 
 static int explain(const rt_cli *cli, const json_t *policy, const char *whose) {
-    char *text = policy == NULL ? strdup("{}") : json_dumps(policy, JSON_COMPACT);
+    char *text = policy == NULL ? rt_str_dup(RT_STR("{}")) : json_dumps(policy, JSON_COMPACT);
     if (text == NULL) return 1;
     char json[] = "--json";
     char *args[] = {text, json};

@@ -197,6 +197,7 @@ void rt_queue_purge_init(rt_queue_purge *c) { *c = (rt_queue_purge){.cmd = {.dec
 
 static rt_code decide_pause(rt_tx *tx, rt_command *cmd) {
     rt_queue_pause *c = (rt_queue_pause *)cmd;
+    tx->frees = true; // to resume is what gives room back
     rt_queue was;
     const rt_code code = load_queue(tx, c->id, &was);
     if (code != RT_OK) return code;

@@ -35,7 +35,7 @@ test_lint() {
 
 # One test: the simulator says itself which seed and which rule.
 test_sim() {
-    if nice build/tests/simulation/simulate --seeds "$SIMULATION_SEEDS" >build/simulate.log 2>&1; then
+    if nice build/tests/simulation/simulate --seeds "$SIMULATION_SEEDS" --jobs "$(nproc)" >build/simulate.log 2>&1; then
         tail -n 1 build/simulate.log
         tally 1 0
     else
