@@ -1,11 +1,12 @@
 """./dev bench [PART…]: measures retryd beside what bounds it, on one machine in one run, and prints tables.
 
-Parts: posts, cycles, deliveries, pending. Each number is the median of RUNS runs; rivals take turns, so that a machine that
+Parts: posts, cycles, deliveries, fairness, pending. Each number is the median of RUNS runs; rivals take turns, so that a machine that
 gets slower or faster meanwhile does so for all."""
 import json
 import os
 import platform
 import shutil
+import socket
 import statistics
 import subprocess
 import sys
@@ -216,20 +217,24 @@ def deliver(subscriptions, messages):
         return settle(sink, subscriptions * messages)
 
 
+def push(server, sink):
+    """Deliveries/s of one subscription to a healthy endpoint, from the first to the last, while 16 connections post."""
+    server.call("POST", "/v2/queues/live/subscriptions", {"subscriber": f"http://127.0.0.1:{sink.port}/"})
+    sink_stats(sink)
+    run("load", "post", server.port, 16, SECONDS, "live", BYTES, 10)
+    seen, first, last, quiet = 0, None, None, 0
+    while quiet < 10:
+        time.sleep(0.1)
+        stats = sink_stats(sink)
+        quiet = quiet + 1 if stats["count"] == 0 else 0
+        if stats["count"]:
+            first, last, seen = first or stats["first_us"], stats["last_us"], seen + stats["count"]
+    return seen / ((last - first) / 1e6)
+
+
 def deliver_while_posting():
     with listening(os.path.join(PROGRAMS, "sink")) as sink, Retryd() as server:
-        server.call("POST", "/v2/queues/bench/subscriptions", {"subscriber": f"http://127.0.0.1:{sink.port}/"})
-        sink_stats(sink)
-        posted = run("load", "post", server.port, 16, SECONDS, "bench", BYTES, 10)
-        # What was posted while it warmed up is not in `done`: wait until nothing comes any more.
-        seen, first, last, quiet = 0, None, None, 0
-        while quiet < 10:
-            time.sleep(0.1)
-            stats = sink_stats(sink)
-            quiet = quiet + 1 if stats["count"] == 0 else 0
-            if stats["count"]:
-                first, last, seen = first or stats["first_us"], stats["last_us"], seen + stats["count"]
-        return seen / ((last - first) / 1e6) if posted["done"] else 0.0
+        return push(server, sink)
 
 
 def deliveries():
@@ -248,6 +253,28 @@ def deliveries():
           [["retryd, each message to 16 subscriptions", fan, fan / best],
            ["retryd, 1 subscription, while 16 connections post", while_posting, while_posting / best],
            *([name, rate, rate / best] for name, rate in zip(names, curls))])
+
+
+def beside_dead(endpoints, jobs):
+    """The same beside many dead endpoints with many jobs each: half of them refuse, half never answer."""
+    policy = {"retries_with_no_delay": 0, "minimum_delay_retries": 1000, "minimum_delay": 1, "maximum_delay": 1,
+              "backoff_retries": 1, "maximum_delay_retries": 0}
+    with listening(os.path.join(PROGRAMS, "sink")) as sink, Retryd() as server, \
+            socket.create_server(("127.0.0.1", 0), backlog=4096) as silent:
+        for n in range(endpoints):
+            port = silent.getsockname()[1] if n % 2 else 1
+            server.call("POST", "/v2/queues/dead/subscriptions",
+                        {"subscriber": f"http://127.0.0.1:{port}/{n}", "options": {"_retry_policy": policy}})
+        for _ in range(jobs // 10 if endpoints else 0):
+            server.call("POST", "/v2/queues/dead/messages", {"messages": [{"ttl": 86400, "body": 1}] * 10})
+        time.sleep(3 if endpoints else 0)
+        return push(server, sink)
+
+
+def fairness():
+    alone, beside = medians(lambda: beside_dead(0, 0), lambda: beside_dead(1000, 100))
+    table("Fairness: deliveries/s of one healthy endpoint, while 16 connections post to it",
+          ["alone", "beside 1,000 dead endpoints with 100 jobs due each", "ratio"], [[alone, beside, beside / alone]])
 
 
 def with_pending(count):
@@ -269,13 +296,8 @@ def with_pending(count):
             result["posts"] = load("post", server, 64, "bench")
             result["cycles"] = load("cycle", server, 64, "cycles")
             result["takes"] = load("take", server, 64, "backlog") if count > 100000 else None
-            server.call("POST", "/v2/queues/live/subscriptions", {"subscriber": f"http://127.0.0.1:{sink.port}/"})
             before = server.call("GET", "/metrics")
-            sink_stats(sink)
-            body = {"messages": [{"ttl": 86400, "body": {"data": "x" * (BYTES - 12)}}] * 10}
-            for _ in range(500):
-                server.call("POST", "/v2/queues/live/messages", body)
-            settle(sink, 5000)
+            result["pushed"] = push(server, sink)
             result["late_p99"] = server.quantile("retryd_attempt_lateness_seconds", 0.99, before)
             result["mb"] = server.private_mb()
             return result
@@ -286,7 +308,8 @@ def with_pending(count):
 def pending():
     results = [with_pending(count) for count in PENDING]
     rows = [["durable posts/s, 64 connections", "posts"], ["put + claim + finish cycles/s, 64 connections", "cycles"],
-            ["claim + finish of the backlog/s", "takes"], ["ready after, ms", "ready_ms"],
+            ["claim + finish of the backlog/s", "takes"],
+            ["webhook deliveries/s, 1 subscription, while 16 connections post", "pushed"], ["ready after, ms", "ready_ms"],
             ["memory beyond the page cache, MB", "mb"], ["data, GB", "gb"],
             ["start of a due delivery after its due time, 99th percentile, s", "late_p99"]]
     def cell(value):
@@ -294,7 +317,7 @@ def pending():
     table("Pending jobs: half messages, half retries due later on 1,000 subscriptions",
           ["", *[f"{count:,} pending" for count in PENDING], "ratio"],
           [[name, *[cell(r[key]) for r in results],
-            results[-1][key] / results[0][key] if key in ("posts", "cycles") else ""] for name, key in rows])
+            results[-1][key] / results[0][key] if key in ("posts", "cycles", "pushed") else ""] for name, key in rows])
 
 
 def machine():
@@ -304,7 +327,7 @@ def machine():
           f"Linux {platform.release()}, n = {RUNS} (median), {SECONDS} s each; the load runs on the same cores")
 
 
-PARTS = {"posts": posts, "cycles": cycles, "deliveries": deliveries, "pending": pending}
+PARTS = {"posts": posts, "cycles": cycles, "deliveries": deliveries, "fairness": fairness, "pending": pending}
 
 if __name__ == "__main__":
     unknown = [part for part in sys.argv[1:] if part not in PARTS]
