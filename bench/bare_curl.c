@@ -1,8 +1,10 @@
-/* bare_curl.c: what bounds webhook deliveries: a libcurl multi loop on epoll, nothing durable, nothing per message.
+/* bare_curl.c: what bounds webhook deliveries: a libcurl multi loop on epoll, nothing durable, nothing per
+ * message.
  *
  *   bare_curl PORT CONNECTIONS SECONDS [BYTES [FULL]]
  *
- * FULL 1: each request is set up afresh with the headers, timeouts and callbacks that a real delivery needs. */
+ * FULL 1: each request is set up afresh with the headers, timeouts and callbacks that a real delivery needs.
+ */
 #include <curl/curl.h>
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +28,8 @@ static bool full;
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *known) {
     (void)easy;
     CURLM *multi = ctx;
-    struct epoll_event e = {.events = (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u),
+    struct epoll_event e = {.events =
+                                (what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u),
                             .data.fd = fd};
     if (what == CURL_POLL_REMOVE) {
         (void)epoll_ctl(epoll_fd, EPOLL_CTL_DEL, fd, NULL);
@@ -59,11 +62,15 @@ static curl_socket_t on_open(void *ctx, curlsocktype purpose, struct curl_sockad
 }
 
 static struct curl_slist *headers_of(void) {
-    static const char *const lines[] = {"Content-Type: application/json", "Expect:", "webhook-id: 000000000000000000000000",
-                                        "webhook-timestamp: 1700000000", "webhook-attempt: 1",
+    static const char *const lines[] = {"Content-Type: application/json",
+                                        "Expect:",
+                                        "webhook-id: 000000000000000000000000",
+                                        "webhook-timestamp: 1700000000",
+                                        "webhook-attempt: 1",
                                         "webhook-signature: v1,0123456789012345678901234567890123456789012="};
     struct curl_slist *list = NULL;
-    for (size_t i = 0; i < (full ? sizeof lines / sizeof *lines : 2); i++) list = curl_slist_append(list, lines[i]);
+    for (size_t i = 0; i < (full ? sizeof lines / sizeof *lines : 2); i++)
+        list = curl_slist_append(list, lines[i]);
     return list;
 }
 

@@ -1,6 +1,6 @@
 /* bare_lmdb.c: what bounds durable writes: LMDB alone, a sync with each commit.
  *
- *   bare_lmdb DIR PER-COMMIT SECONDS [BYTES]    puts of BYTES; each put also deletes one that is 10,000 puts old */
+ *   bare_lmdb DIR PER-COMMIT SECONDS [BYTES]    puts of BYTES; each also deletes what is 10,000 puts old */
 #include <lmdb.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,6 @@
-/* bare_post.c: what bounds durable posts: a libmicrohttpd handler that suspends each POST until an LMDB commit with sync
- * holds its body, and nothing else. Commits take all that came in while the last one was on its way.
+/* bare_post.c: what bounds durable posts: a libmicrohttpd handler that suspends each POST until an LMDB
+ * commit with sync holds its body, and nothing else. Commits take all that came in while the last one was on
+ * its way.
  *
  *   bare_post DIR    prints the port it listens on
  *   bare_post -      the same, answering at once: the HTTP side alone */
@@ -67,8 +68,9 @@ static void *committer(void *dir) {
     }
 }
 
-static enum MHD_Result handle(void *ctx, struct MHD_Connection *connection, const char *url, const char *method,
-                              const char *version, const char *data, size_t *data_len, void **mine) {
+static enum MHD_Result handle(void *ctx, struct MHD_Connection *connection, const char *url,
+                              const char *method, const char *version, const char *data, size_t *data_len,
+                              void **mine) {
     (void)ctx, (void)url, (void)method, (void)version;
     post *p = *mine;
     if (p == NULL) {
@@ -100,7 +102,8 @@ static enum MHD_Result handle(void *ctx, struct MHD_Connection *connection, cons
     return MHD_queue_response(connection, MHD_HTTP_CREATED, created);
 }
 
-static void completed(void *ctx, struct MHD_Connection *connection, void **mine, enum MHD_RequestTerminationCode why) {
+static void completed(void *ctx, struct MHD_Connection *connection, void **mine,
+                      enum MHD_RequestTerminationCode why) {
     (void)ctx, (void)connection, (void)why;
     post *p = *mine;
     if (p == NULL) return;
@@ -131,9 +134,10 @@ int main(int argc, char **argv) {
     finished_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     uint16_t port = 0;
     int listener = listen_local(&port);
-    struct MHD_Daemon *daemon = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, NULL, MHD_OPTION_LISTEN_SOCKET, listener,
-        MHD_OPTION_CONNECTION_LIMIT, 2048u, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_END);
+    struct MHD_Daemon *daemon =
+        MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, handle, NULL,
+                         MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_CONNECTION_LIMIT, 2048u,
+                         MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_END);
     if (daemon == NULL || finished_fd < 0) die("libmicrohttpd does not start");
     pthread_t thread;
     if (durable && pthread_create(&thread, NULL, committer, argv[1]) != 0) die("no thread");
@@ -143,7 +147,8 @@ int main(int argc, char **argv) {
     (void)fflush(stdout);
     for (;;) {
         MHD_UNSIGNED_LONG_LONG timeout;
-        const int wait_ms = MHD_get_timeout(daemon, &timeout) == MHD_YES && timeout < 1000 ? (int)timeout : 1000;
+        const int wait_ms =
+            MHD_get_timeout(daemon, &timeout) == MHD_YES && timeout < 1000 ? (int)timeout : 1000;
         if (poll(fds, 2, wait_ms) < 0 && errno != EINTR) die("poll: %s", strerror(errno));
         if (fds[1].revents & POLLIN) resume_finished();
         if (MHD_run(daemon) != MHD_YES) die("MHD_run");

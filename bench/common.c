@@ -30,27 +30,31 @@ uint64_t now_us(void) {
 
 static void no_delay(int fd) {
     int one = 1;
-    if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) != 0) die("TCP_NODELAY: %s", strerror(errno));
+    if (setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one) != 0)
+        die("TCP_NODELAY: %s", strerror(errno));
 }
 
 int listen_local(uint16_t *port) {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     int one = 1;
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(*port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in a = {
+        .sin_family = AF_INET, .sin_port = htons(*port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t len = sizeof a;
     if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) != 0 ||
         bind(fd, (struct sockaddr *)&a, sizeof a) != 0 || listen(fd, 4096) != 0 ||
         getsockname(fd, (struct sockaddr *)&a, &len) != 0)
         die("listen: %s", strerror(errno));
-    no_delay(fd);  // inherited by what it accepts
+    no_delay(fd); // inherited by what it accepts
     *port = ntohs(a.sin_port);
     return fd;
 }
 
 int connect_local(uint16_t port) {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof a) != 0) die("connect to %u: %s", port, strerror(errno));
+    struct sockaddr_in a = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    if (fd < 0 || connect(fd, (struct sockaddr *)&a, sizeof a) != 0)
+        die("connect to %u: %s", port, strerror(errno));
     no_delay(fd);
     if (fcntl(fd, F_SETFL, O_NONBLOCK) != 0) die("fcntl: %s", strerror(errno));
     return fd;
@@ -65,7 +69,8 @@ uint64_t number(const char *text, const char *what) {
     char *end;
     errno = 0;
     unsigned long long n = text != NULL ? strtoull(text, &end, 10) : 0;
-    if (text == NULL || errno != 0 || end == text || *end != '\0' || *text == '-') die("%s: a number is wanted", what);
+    if (text == NULL || errno != 0 || end == text || *end != '\0' || *text == '-')
+        die("%s: a number is wanted", what);
     return n;
 }
 
@@ -83,7 +88,8 @@ char *json_of(size_t bytes) {
 void spread_add(spread *s, uint64_t us) {
     if (us == 0) us = 1;
     const unsigned power = 63u - (unsigned)__builtin_clzll(us);
-    const unsigned sixteenth = power >= 4 ? (unsigned)(us >> (power - 4)) & 15u : (unsigned)(us << (4 - power)) & 15u;
+    const unsigned sixteenth =
+        power >= 4 ? (unsigned)(us >> (power - 4)) & 15u : (unsigned)(us << (4 - power)) & 15u;
     s->buckets[power * 16 + sixteenth]++;
     s->count++;
 }
@@ -91,7 +97,8 @@ void spread_add(spread *s, uint64_t us) {
 uint64_t spread_at(const spread *s, double share) {
     uint64_t left = (uint64_t)((double)s->count * share);
     for (unsigned i = 0; i < SPREAD_BUCKETS; i++) {
-        if (s->buckets[i] > left) return (uint64_t)((1.0 + (double)(i % 16) / 16.0) * (double)(1ull << (i / 16)));
+        if (s->buckets[i] > left)
+            return (uint64_t)((1.0 + (double)(i % 16) / 16.0) * (double)(1ull << (i / 16)));
         left -= s->buckets[i];
     }
     return 0;

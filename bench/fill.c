@@ -2,8 +2,9 @@
  *
  *   fill DIR COUNT
  *
- * Half of them are messages that wait on the first message queue whose name ends in "backlog", half are deliveries that are
- * due tomorrow, spread over all delivery queues. Bodies have 256 bytes; twenty deliveries share one. */
+ * Half of them are messages that wait on the first message queue whose name ends in "backlog", half are
+ * deliveries that are due tomorrow, spread over all delivery queues. Bodies have 256 bytes; twenty deliveries
+ * share one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,18 +45,34 @@ static rt_op body_op(fill *f, rt_id id) {
 }
 
 static rt_job message(fill *f, rt_id id) {
-    return (rt_job){.id = id, .queue = f->backlog, .body = id, .version = 1, .key_hash = 1, .placed_ms = f->now_ms,
-                    .expires_ms = f->now_ms + 10 * DAY_MS, .ttl_s = 864000, .body_bytes = BODY_BYTES,
-                    .state = RT_JOB_FREE, .flags = RT_JOB_PULL};
+    return (rt_job){.id = id,
+                    .queue = f->backlog,
+                    .body = id,
+                    .version = 1,
+                    .key_hash = 1,
+                    .placed_ms = f->now_ms,
+                    .expires_ms = f->now_ms + 10 * DAY_MS,
+                    .ttl_s = 864000,
+                    .body_bytes = BODY_BYTES,
+                    .state = RT_JOB_FREE,
+                    .flags = RT_JOB_PULL};
 }
 
 static rt_job delivery(fill *f, rt_id id) {
     const rt_queue *queue = &f->deliveries[f->made % f->deliveries_count];
     // Over an hour, so that neighbours in the index are not neighbours in time.
     const int64_t spread_ms = (int64_t)(f->made * 2654435761u % 3600000u);
-    return (rt_job){.id = id, .queue = queue->id, .owner = queue->owner, .body = f->shared_body, .version = 1,
-                    .placed_ms = f->now_ms, .due_ms = f->now_ms + DAY_MS + spread_ms, .attempt = 4,
-                    .interval_ms = 5000, .body_bytes = BODY_BYTES, .state = RT_JOB_SCHEDULED};
+    return (rt_job){.id = id,
+                    .queue = queue->id,
+                    .owner = queue->owner,
+                    .body = f->shared_body,
+                    .version = 1,
+                    .placed_ms = f->now_ms,
+                    .due_ms = f->now_ms + DAY_MS + spread_ms,
+                    .attempt = 4,
+                    .interval_ms = 5000,
+                    .body_bytes = BODY_BYTES,
+                    .state = RT_JOB_SCHEDULED};
 }
 
 /* One change of up to JOBS_PER_CHANGE jobs. */
@@ -79,7 +96,8 @@ static void change(fill *f, uint64_t count) {
         ops[n++] = (rt_op){.kind = RT_OP_JOB, .job = {.now = &jobs[i]}};
     }
     rt_err err = {0};
-    if (rt_store_apply(f->store, &(rt_change){.ops = ops, .ops_count = n}, &err) != RT_OK) die("apply: %s", err.msg);
+    if (rt_store_apply(f->store, &(rt_change){.ops = ops, .ops_count = n}, &err) != RT_OK)
+        die("apply: %s", err.msg);
 }
 
 static void batch(fill *f, uint64_t count) {
@@ -101,7 +119,8 @@ int main(int argc, char **argv) {
     if (argc != 3) die("usage: fill DIR COUNT");
     static fill f;
     const uint64_t count = number(argv[2], "COUNT");
-    const rt_store_lmdb_config cfg = {.dir = argv[1], .retention = {.age_ms = 7 * DAY_MS, .events = 10000000}};
+    const rt_store_lmdb_config cfg = {.dir = argv[1],
+                                      .retention = {.age_ms = 7 * DAY_MS, .events = 10000000}};
     rt_err err = {0};
     if (rt_store_lmdb_open(&cfg, &f.store, &err) != RT_OK) die("open: %s", err.msg);
     f.now_ms = (int64_t)time(NULL) * 1000;
@@ -110,7 +129,8 @@ int main(int argc, char **argv) {
     if (rt_store_view(f.store, &view, &err) != RT_OK) die("view: %s", err.msg);
     if (rt_view_queues(view, 0, note_queue, &f) != RT_OK) die("queues cannot be listed");
     rt_view_close(view);
-    if (f.backlog == 0 || f.deliveries_count == 0) die("there is no message queue 'backlog', or no subscription");
+    if (f.backlog == 0 || f.deliveries_count == 0)
+        die("there is no message queue 'backlog', or no subscription");
     while (f.made < count) batch(&f, count);
     rt_store_close(f.store);
     char path[4096];

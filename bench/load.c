@@ -1,10 +1,10 @@
 /* load.c: many connections that each ask, wait for the answer, and ask again, for some seconds. One thread.
  *
- *   load post  PORT CONNECTIONS SECONDS QUEUE [BYTES [PER-REQUEST]]   POST messages to retryd
- *   load cycle PORT CONNECTIONS SECONDS QUEUE [BYTES [PER-REQUEST]]   post messages, claim as many, delete them
- *   load take  PORT CONNECTIONS SECONDS QUEUE [BYTES [PER-REQUEST]]   claim and delete what is there already
- *   load bare  PORT CONNECTIONS SECONDS -     [BYTES [PER-REQUEST]]   like post, and does not look at the status
- *   load beanstalk PORT CONNECTIONS SECONDS - [BYTES]                 put, reserve, delete with beanstalkd
+ *   load post      PORT CONNECTIONS SECONDS QUEUE [BYTES [PER-REQUEST]]   posts messages to retryd
+ *   load cycle     …                                                      posts, claims as many, deletes them
+ *   load take      …                                                      claims and deletes what is there
+ *   load bare      PORT CONNECTIONS SECONDS - [BYTES [PER-REQUEST]]       like post, whatever the status
+ *   load beanstalk PORT CONNECTIONS SECONDS - [BYTES]                     put, reserve, delete: beanstalkd
  *
  * Prints one JSON object. "done" counts messages; the times are those of a whole round. */
 #include <errno.h>
@@ -24,7 +24,7 @@ typedef enum step { POST, CLAIM, DELETE } step;
 typedef struct conn {
     int fd;
     step step;
-    const char *out;        /* what is still to be sent */
+    const char *out; /* what is still to be sent */
     size_t out_len;
     uint64_t asked_us, began_us; /* this request; this cycle */
     size_t in_len;
@@ -38,7 +38,7 @@ struct load {
     step first, last;
     bool beanstalk, strict;
     uint64_t per_request;
-    char *post;             /* the whole request */
+    char *post; /* the whole request */
     size_t post_len;
     char claim[512];
     size_t claim_len;
@@ -73,15 +73,15 @@ static void send_out(conn *c, int epoll_fd) {
         c->out_len -= (size_t)n;
     }
     struct epoll_event e = {.events = c->out_len > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN, .data.ptr = c};
-    static bool writing;  // saves the system call in all cases but the rare one
+    static bool writing; // saves the system call in all cases but the rare one
     if (c->out_len > 0 || writing) {
         writing = true;
         if (epoll_ctl(epoll_fd, EPOLL_CTL_MOD, c->fd, &e) != 0) die("epoll_ctl: %s", strerror(errno));
     }
 }
 
-/* Writes the request that deletes what the claim's answer lists: a single message by its href, which names the claim;
- * several by their ids. */
+/* Writes the request that deletes what the claim's answer lists: a single message by its href, which names
+ * the claim; several by their ids. */
 static bool delete_claimed(conn *c, const char *answer) {
     static const char tail[] = " HTTP/1.1\r\nHost: x\r\nX-Project-ID: bench\r\n"
                                "Client-ID: 3381af92-2b9e-11e3-b191-71861300734c\r\n\r\n";
@@ -124,7 +124,7 @@ static void answered(load *l, conn *c, size_t len, size_t body) {
         if (strncmp(in, "HTTP/1.1 204", 12) == 0) {
             l->empty++;
             in[len] = saved;
-            return;  // somebody else has it: claim again
+            return; // somebody else has it: claim again
         }
         ok = delete_claimed(c, in + body);
     } else {
@@ -185,7 +185,8 @@ static void prepare(load *l, size_t bytes, size_t per_request) {
     } else {
         size_t at = (size_t)snprintf(all, room, "{\"messages\": [");
         for (size_t i = 0; i < per_request; i++)
-            at += (size_t)snprintf(all + at, room - at, "%s{\"ttl\": 86400, \"body\": %s}", i > 0 ? "," : "", one);
+            at += (size_t)snprintf(all + at, room - at, "%s{\"ttl\": 86400, \"body\": %s}", i > 0 ? "," : "",
+                                   one);
         at += (size_t)snprintf(all + at, room - at, "]}");
         static const char head[] = "POST /v2/queues/%s/%s HTTP/1.1\r\nHost: x\r\nX-Project-ID: bench\r\n"
                                    "Client-ID: 3381af92-2b9e-11e3-b191-71861300734c\r\n"
@@ -230,14 +231,17 @@ static uint64_t run(load *l, uint16_t port, size_t conns_count, uint64_t seconds
 }
 
 int main(int argc, char **argv) {
-    if (argc < 6) die("usage: load post|cycle|take|bare|beanstalk PORT CONNECTIONS SECONDS QUEUE [BYTES [PER-REQUEST]]");
+    if (argc < 6)
+        die("usage: load post|cycle|take|bare|beanstalk PORT CONNECTIONS SECONDS QUEUE [BYTES "
+            "[PER-REQUEST]]");
     static load l;
     const char *what = argv[1];
     const size_t bytes = argc > 6 ? number(argv[6], "BYTES") : 1024;
     const size_t per_request = argc > 7 ? number(argv[7], "PER-REQUEST") : 1;
     l.beanstalk = strcmp(what, "beanstalk") == 0;
     l.per_request = per_request;
-    if (per_request < 1 || (per_request > CLAIM_MAX && strcmp(what, "post") != 0 && strcmp(what, "bare") != 0))
+    if (per_request < 1 ||
+        (per_request > CLAIM_MAX && strcmp(what, "post") != 0 && strcmp(what, "bare") != 0))
         die("1 to %d messages a request", CLAIM_MAX);
     l.strict = strcmp(what, "bare") != 0;
     l.first = strcmp(what, "take") == 0 ? CLAIM : POST;
@@ -246,9 +250,10 @@ int main(int argc, char **argv) {
     prepare(&l, bytes, per_request);
     const uint64_t took_us = run(&l, (uint16_t)number(argv[2], "PORT"), number(argv[3], "CONNECTIONS"),
                                  number(argv[4], "SECONDS"));
-    printf("{\"done\": %lu, \"per_second\": %.0f, \"p50_us\": %lu, \"p99_us\": %lu, \"errors\": %lu, \"empty\": %lu}\n",
-           l.done, (double)l.done * 1e6 / (double)took_us, spread_at(&l.took, 0.5), spread_at(&l.took, 0.99), l.errors,
-           l.empty);
+    printf("{\"done\": %lu, \"per_second\": %.0f, \"p50_us\": %lu, \"p99_us\": %lu, \"errors\": %lu, "
+           "\"empty\": %lu}\n",
+           l.done, (double)l.done * 1e6 / (double)took_us, spread_at(&l.took, 0.5), spread_at(&l.took, 0.99),
+           l.errors, l.empty);
     free(l.post);
     return l.errors > 0;
 }
