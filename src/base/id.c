@@ -1,21 +1,17 @@
 #include "base/id.h"
 
-#include <inttypes.h>
-#include <stdio.h>
+#include "base/hex.h"
+#include "base/pack.h"
 
 rt_id_text rt_id_format(uint32_t store_tag, rt_id id) {
-    static const char DIGITS[] = "0123456789abcdef";
     rt_id_text text;
-    for (int i = 0; i < 8; i++) text.s[i] = DIGITS[(store_tag >> (28 - 4 * i)) & 15];
-    for (int i = 0; i < 16; i++) text.s[8 + i] = DIGITS[(id >> (60 - 4 * i)) & 15];
+    unsigned char bytes[8];
+    rt_put_be64(bytes, store_tag);
+    rt_hex_write(text.s, bytes + 4, 4);
+    rt_put_be64(bytes, id);
+    rt_hex_write(text.s + 8, bytes, 8);
     text.s[RT_ID_TEXT_LEN] = '\0';
     return text;
-}
-
-static int hex_value(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    return -1;
 }
 
 bool rt_id_parse(uint32_t store_tag, rt_str text, rt_id *out) {
@@ -23,8 +19,10 @@ bool rt_id_parse(uint32_t store_tag, rt_str text, rt_id *out) {
     uint64_t tag = 0;
     uint64_t id = 0;
     for (size_t i = 0; i < RT_ID_TEXT_LEN; i++) {
-        const int value = hex_value(text.ptr[i]);
-        if (value < 0) return false;
+        const char digit = text.ptr[i];
+        const int value = rt_hex_value(digit);
+        // One spelling only, so that ids can be compared as text.
+        if (value < 0 || (digit >= 'A' && digit <= 'F')) return false;
         uint64_t *part = i < 8 ? &tag : &id;
         *part = *part << 4 | (uint64_t)value;
     }

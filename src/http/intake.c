@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "http/server_parts.h"
 #include "http/uri.h"
 
@@ -125,7 +126,7 @@ static bool decode(rt_exchange *x, rt_str s, rt_str *out) {
     if (s.len == 0 || (memchr(s.ptr, '%', s.len) == NULL && memchr(s.ptr, '+', s.len) == NULL)) return true;
     char *to = rt_arena_alloc(&x->arena, s.len + 1);
     if (to == NULL) return false;
-    *out = (rt_str){.ptr = to, .len = rt_uri_decode(s, true, to)};
+    *out = (rt_str){.ptr = to, .len = rt_hex_unescape(s, true, to, s.len)};
     return true;
 }
 
@@ -181,7 +182,7 @@ static void take_target(rt_server *s, rt_exchange *x) {
     if (memchr(uri.path.ptr, '%', uri.path.len) != NULL) {
         char *to = rt_arena_alloc(&x->arena, uri.path.len + 1);
         if (to == NULL) refuse_later(x, 503, RT_STR("Out of memory."));
-        else x->path = (rt_str){.ptr = to, .len = rt_uri_decode(uri.path, false, to)};
+        else x->path = (rt_str){.ptr = to, .len = rt_hex_unescape(uri.path, false, to, uri.path.len)};
     }
     take_args(x, uri.query);
 }

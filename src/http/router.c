@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http/uri.h"
+#include "base/hex.h"
 
 enum { METHODS_MAX = 8 };
 
@@ -199,7 +199,7 @@ static rt_code decode_segments(rt_str segments[], size_t count, rt_arena *arena)
         if (segments[i].len == 0 || memchr(segments[i].ptr, '%', segments[i].len) == NULL) continue;
         char *to = rt_arena_alloc(arena, segments[i].len + 1);
         if (to == NULL) return RT_E_NOMEM;
-        segments[i] = (rt_str){.ptr = to, .len = rt_uri_decode(segments[i], false, to)};
+        segments[i] = (rt_str){.ptr = to, .len = rt_hex_unescape(segments[i], false, to, segments[i].len)};
     }
     return RT_OK;
 }

@@ -1,13 +1,6 @@
 #include "http/uri.h"
 
-#include <string.h>
-
-static int hex_value(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
+#include "base/hex.h"
 
 static rt_code check_bytes(rt_str s, rt_err *err) {
     for (size_t i = 0; i < s.len; i++) {
@@ -17,8 +10,8 @@ static rt_code check_bytes(rt_str s, rt_err *err) {
                            "The request's target has a space or control character in it.");
         }
         if (c != '%') continue;
-        const int high = i + 2 < s.len ? hex_value(s.ptr[i + 1]) : -1;
-        const int low = i + 2 < s.len ? hex_value(s.ptr[i + 2]) : -1;
+        const int high = i + 2 < s.len ? rt_hex_value(s.ptr[i + 1]) : -1;
+        const int low = i + 2 < s.len ? rt_hex_value(s.ptr[i + 2]) : -1;
         if (high < 0 || low < 0) {
             return rt_fail(err, RT_E_INVALID, 0,
                            "The request's target has a '%%' that two hex digits do not follow.");
@@ -53,21 +46,6 @@ rt_code rt_uri_split(rt_str target, rt_uri *out, rt_err *err) {
     }
     *out = uri;
     return RT_OK;
-}
-
-size_t rt_uri_decode(rt_str s, bool plus_is_space, char *to) {
-    size_t len = 0;
-    for (size_t i = 0; i < s.len; i++) {
-        char c = s.ptr[i];
-        if (c == '%' && i + 2 < s.len) {
-            c = (char)(hex_value(s.ptr[i + 1]) * 16 + hex_value(s.ptr[i + 2]));
-            i += 2;
-        } else if (c == '+' && plus_is_space) {
-            c = ' ';
-        }
-        to[len++] = c;
-    }
-    return len;
 }
 
 bool rt_uri_next_arg(rt_str *query, rt_str *name, rt_str *value) {

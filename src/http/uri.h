@@ -14,10 +14,6 @@ typedef struct rt_uri {
  * encoded NUL. */
 RT_MUST_USE rt_code rt_uri_split(rt_str target, rt_uri *out, rt_err *err);
 
-/* Decodes %XX in place of a copy: `to` has room for s.len bytes. With `plus_is_space` a '+' is a space, as
- * forms have it. Returns the decoded length. `s` must have passed rt_uri_split. */
-size_t rt_uri_decode(rt_str s, bool plus_is_space, char *to);
-
 /* Takes the next "name=value" off the front of *query, both still encoded; empty ones ("a&&b") are passed
  * over. False: there is none. */
 bool rt_uri_next_arg(rt_str *query, rt_str *name, rt_str *value);

@@ -3,6 +3,8 @@
 #include <string.h>
 #include <yajl/yajl_parse.h>
 
+#include "base/utf8.h"
+
 enum { ROWS_FIRST = 16, NO_FIELD = -1 };
 
 typedef struct walk {

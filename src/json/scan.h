@@ -58,7 +58,4 @@ typedef struct rt_json_scan {
 /* Fills what was found; it is whole only with RT_JSON_FINE. */
 rt_json_fault rt_json_scan_text(rt_json_scan *scan, rt_str text);
 
-/* Is it UTF-8 as RFC 3629 has it? */
-bool rt_utf8_is_valid(rt_str s);
-
 #endif

@@ -1,10 +1,11 @@
 #include "json/tree.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/utf8.h"
 
 rt_json_fault rt_json_parse(rt_str text, json_t **out) {
     // Before jansson, whose parser recurses and which knows one kind of error only.

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hex.h"
 #include "http/router.h"
 #include "http/uri.h"
 
@@ -21,7 +22,7 @@ static const rt_face FACE = {.prefix = "", .routes = ROUTES, .routes_count = siz
 static void check_decoded(rt_str s) {
     char *to = malloc(s.len + 1);
     if (to == NULL) return;
-    const size_t len = rt_uri_decode(s, true, to);
+    const size_t len = rt_hex_unescape(s, true, to, s.len);
     RT_ASSERT(len <= s.len);
     RT_ASSERT(memchr(to, '\0', len) == NULL);
     free(to);

@@ -156,22 +156,12 @@ static void uri__gives_arguments_in_order(void **state) {
     assert_false(rt_uri_next_arg(&query, &name, &value));
 }
 
-static void uri__decodes(void **state) {
-    (void)state;
-    char to[16];
-    assert_int_equal(rt_uri_decode(RT_STR("a%2fb+%C3%a9"), false, to), 6);
-    assert_memory_equal(to, "a/b+\xc3\xa9", 6);
-    assert_int_equal(rt_uri_decode(RT_STR("a+b"), true, to), 3);
-    assert_memory_equal(to, "a b", 3);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(router__matches),
         cmocka_unit_test(router__refuses_wrong_patterns),
         cmocka_unit_test(uri__splits),
         cmocka_unit_test(uri__gives_arguments_in_order),
-        cmocka_unit_test(uri__decodes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "base/utf8.h"
 #include "json/scan.h"
 
 static rt_arena arena;

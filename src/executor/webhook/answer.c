@@ -3,6 +3,8 @@
 #include <curl/curl.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 enum { SECONDS_MAX = 365 * 86400, DATE_TEXT_MAX = 64 };
 
 static bool all_digits(rt_str s) {
@@ -30,45 +32,6 @@ int64_t rt_retry_after_ms(rt_str value, int64_t now_s) {
     return (seconds > SECONDS_MAX ? SECONDS_MAX : seconds) * 1000;
 }
 
-/* How a character starts: its length in bytes, and the range of its second byte, which rules out overlong
- * spellings, surrogates and what lies past U+10FFFF. Source: The Unicode Standard, table 3-7. Length 0: no
- * character. */
-typedef struct lead {
-    unsigned char length, second_min, second_max;
-} lead;
-
-static lead lead_of(unsigned char c) {
-    if (c < 0x80) return (lead){1, 0, 0};
-    if (c < 0xc2) return (lead){0, 0, 0};
-    if (c < 0xe0) return (lead){2, 0x80, 0xbf};
-    if (c == 0xe0) return (lead){3, 0xa0, 0xbf};
-    if (c == 0xed) return (lead){3, 0x80, 0x9f};
-    if (c < 0xf0) return (lead){3, 0x80, 0xbf};
-    if (c == 0xf0) return (lead){4, 0x90, 0xbf};
-    if (c < 0xf4) return (lead){4, 0x80, 0xbf};
-    if (c == 0xf4) return (lead){4, 0x80, 0x8f};
-    return (lead){0, 0, 0};
-}
-
-/* Bytes of the character at raw[at]; 0: none stands there. *begun: it is right as far as `raw` goes, but
- * not whole. */
-static size_t character_at(rt_str raw, size_t at, bool *begun) {
-    const unsigned char *p = (const unsigned char *)raw.ptr + at;
-    const size_t left = raw.len - at;
-    const lead l = lead_of(p[0]);
-    *begun = false;
-    if (l.length <= 1) return l.length;
-    for (size_t i = 1; i < l.length; i++) {
-        if (i == left) {
-            *begun = true;
-            return 0;
-        }
-        const bool fits = i == 1 ? p[1] >= l.second_min && p[1] <= l.second_max : (p[i] & 0xc0) == 0x80;
-        if (!fits) return 0;
-    }
-    return l.length;
-}
-
 static bool is_control(const char *s, size_t bytes) {
     const unsigned char *p = (const unsigned char *)s;
     if (bytes == 1) return p[0] < 0x20 || p[0] == 0x7f;
@@ -79,7 +42,7 @@ size_t rt_excerpt_clean(rt_str raw, bool more, char *out, size_t cap) {
     size_t len = 0;
     for (size_t at = 0; at < raw.len;) {
         bool begun;
-        size_t bytes = character_at(raw, at, &begun);
+        size_t bytes = rt_utf8_char((rt_str){.ptr = raw.ptr + at, .len = raw.len - at}, &begun);
         if (begun && more) break;
         const char *shown = raw.ptr + at;
         size_t shown_bytes = bytes;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/hex.h"
 #include "executor/webhook/answer.h"
 
 enum {
@@ -35,24 +36,6 @@ static bool address_set(char out[RT_MAIL_ADDRESS_MAX + 1], rt_str s) {
     return true;
 }
 
-static int hex(char c) {
-    if (c >= '0' && c <= '9') return c - '0';
-    if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-    return -1;
-}
-
-/* Undoes %XX into out[cap]; cuts what does not fit. */
-static rt_str percent_decoded(rt_str s, char *out, size_t cap) {
-    size_t len = 0;
-    for (size_t i = 0; i < s.len && len < cap; i++) {
-        const bool escaped = s.ptr[i] == '%' && i + 2 < s.len && hex(s.ptr[i + 1]) >= 0 && hex(s.ptr[i + 2]) >= 0;
-        out[len++] = escaped ? (char)(hex(s.ptr[i + 1]) * 16 + hex(s.ptr[i + 2])) : s.ptr[i];
-        if (escaped) i += 2;
-    }
-    return (rt_str){.ptr = out, .len = len};
-}
-
 static rt_code recipients(rt_mail *m, rt_str list, rt_err *err) {
     while (list.len > 0) {
         rt_str part;
@@ -61,7 +44,8 @@ static rt_code recipients(rt_mail *m, rt_str list, rt_err *err) {
         if (m->to_count == RT_MAIL_TO_MAX) {
             return rt_fail(err, RT_E_INVALID, 0, "more than %d recipients", RT_MAIL_TO_MAX);
         }
-        if (!address_set(m->to[m->to_count], percent_decoded(part, plain, sizeof plain))) {
+        const rt_str address = {.ptr = plain, .len = rt_hex_unescape(part, false, plain, sizeof plain)};
+        if (!address_set(m->to[m->to_count], address)) {
             return rt_fail(err, RT_E_INVALID, 0, "\"%.*s\" is no mail address", RT_STR_ARG(part));
         }
         m->to_count++;
@@ -201,7 +185,7 @@ static rt_str subject_of(rt_str query, char room[TEXT_MAX]) {
         rt_str field, name, value;
         (void)rt_str_cut(query, '&', &field, &query);
         if (rt_str_cut(field, '=', &name, &value) && rt_str_eq_nocase(name, RT_STR("subject"))) {
-            return percent_decoded(value, room, TEXT_MAX);
+            return (rt_str){.ptr = room, .len = rt_hex_unescape(value, false, room, TEXT_MAX)};
         }
     }
     return RT_STR("Notification");

@@ -3,7 +3,8 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "base/hex.h"
 
 static int by_text(const void *a, const void *b) { return rt_str_cmp(*(const rt_str *)a, *(const rt_str *)b); }
 
@@ -18,7 +19,6 @@ static void add_list(rt_buf *text, rt_str *list, size_t count) {
 }
 
 rt_code rt_signature_make(rt_str key, rt_signed_url *url, rt_signature *out) {
-    static const char HEX[] = "0123456789abcdef";
     rt_buf text = {0};
     add_list(&text, url->paths, url->paths_count);
     add_list(&text, url->methods, url->methods_count);
@@ -33,10 +33,7 @@ rt_code rt_signature_make(rt_str key, rt_signed_url *url, rt_signature *out) {
     rt_buf_deinit(&text);
     if (made == NULL) return RT_E_NOMEM;
     RT_ASSERT(len * 2 == RT_SIGNATURE_LEN);
-    for (size_t i = 0; i < len; i++) {
-        out->s[2 * i] = HEX[digest[i] >> 4];
-        out->s[2 * i + 1] = HEX[digest[i] & 15];
-    }
+    rt_hex_write(out->s, digest, len);
     out->s[RT_SIGNATURE_LEN] = '\0';
     return RT_OK;
 }

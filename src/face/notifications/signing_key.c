@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/hex.h"
 #include "face/notifications/signature.h"
 
 /* Stores the key unless there is one. */
@@ -45,13 +46,9 @@ static rt_code read_key(const rt_api *api, char out[RT_SIGNING_KEY_LEN + 1], rt_
 }
 
 static rt_code make_key(char out[RT_SIGNING_KEY_LEN + 1], rt_err *err) {
-    static const char HEX[] = "0123456789abcdef";
     unsigned char random[RT_SIGNING_KEY_LEN / 2];
     if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) return rt_fail(err, RT_E_IO, errno, "getrandom");
-    for (size_t i = 0; i < sizeof random; i++) {
-        out[2 * i] = HEX[random[i] >> 4];
-        out[2 * i + 1] = HEX[random[i] & 15];
-    }
+    rt_hex_write(out, random, sizeof random);
     return RT_OK;
 }
 
