@@ -12,56 +12,6 @@ typedef struct planned {
     MDB_val value; /* QUEUE, LEASE, DOC, EVENT */
 } planned;
 
-/* ---- trees --------------------------------------------------------------------------------------------- */
-
-int rt_lmdb_insert(rt_lmdb *s, rt_tree tree, uint64_t number, MDB_val *value, unsigned flags) {
-    MDB_cursor *cursor;
-    int rc = rt_lmdb_cursor(&s->batch, tree, &cursor);
-    if (rc != 0) return rc;
-    s->dirty = true;
-    MDB_val key = {.mv_size = sizeof number, .mv_data = &number};
-    const bool is_last = number > s->env.last[tree];
-    rc = mdb_cursor_put(cursor, &key, value, flags | (is_last ? MDB_APPEND : MDB_NOOVERWRITE));
-    if (rc == 0 && is_last) s->env.last[tree] = number;
-    return rc;
-}
-
-static int remove_at(rt_lmdb *s, rt_tree tree, MDB_val key) {
-    MDB_cursor *cursor;
-    int rc = rt_lmdb_cursor(&s->batch, tree, &cursor);
-    MDB_val value;
-    if (rc == 0) rc = mdb_cursor_get(cursor, &key, &value, MDB_SET);
-    s->dirty = true;
-    if (rc == 0) rc = mdb_cursor_del(cursor, 0);
-    // What was compared says that it is there.
-    return rc == MDB_NOTFOUND ? MDB_CORRUPTED : rc;
-}
-
-int rt_lmdb_remove(rt_lmdb *s, rt_tree tree, uint64_t number) {
-    return remove_at(s, tree, (MDB_val){.mv_size = sizeof number, .mv_data = &number});
-}
-
-/* LMDB takes non-const pointers to what it only reads. */
-static MDB_val val_of(const void *bytes, size_t len) {
-    return (MDB_val){.mv_size = len, .mv_data = (void *)(uintptr_t)bytes};
-}
-
-static int put_at(rt_lmdb *s, rt_tree tree, MDB_val key, MDB_val value) {
-    MDB_cursor *cursor;
-    int rc = rt_lmdb_cursor(&s->batch, tree, &cursor);
-    s->dirty = true;
-    if (rc == 0) rc = mdb_cursor_put(cursor, &key, &value, 0);
-    return rc;
-}
-
-int rt_lmdb_put_key(rt_lmdb *s, rt_tree tree, const unsigned char *key, size_t key_len, rt_str value) {
-    return put_at(s, tree, val_of(key, key_len), val_of(value.ptr, value.len));
-}
-
-int rt_lmdb_remove_key(rt_lmdb *s, rt_tree tree, const unsigned char *key, size_t key_len) {
-    return remove_at(s, tree, val_of(key, key_len));
-}
-
 /* ---- body users ---------------------------------------------------------------------------------------- */
 
 static rt_body_use *use_of(rt_lmdb *s, rt_id body) {
@@ -111,7 +61,7 @@ static rt_code check_use(rt_lmdb *s, const rt_body_use *use, rt_err *err) {
 }
 
 static int write_users(rt_lmdb *s, rt_id body, int64_t users) {
-    return put_at(s, RT_TREE_USERS, val_of(&body, sizeof body), val_of(&users, sizeof users));
+    return rt_lmdb_put_at(s, RT_TREE_USERS, rt_lmdb_val(&body, sizeof body), rt_lmdb_val(&users, sizeof users));
 }
 
 static int make_body(rt_lmdb *s, const rt_body_use *use) {
@@ -120,7 +70,7 @@ static int make_body(rt_lmdb *s, const rt_body_use *use) {
     if (rc != 0) return rc;
     rt_stored_write_body(value.mv_data, *use->made);
     if (use->delta == 1) return 0;
-    value = val_of(&use->delta, sizeof use->delta);
+    value = rt_lmdb_val(&use->delta, sizeof use->delta);
     return rt_lmdb_insert(s, RT_TREE_USERS, use->body, &value, 0);
 }
 
@@ -160,6 +110,13 @@ static rt_code check_free(rt_lmdb *s, rt_tree tree, uint64_t number, const char 
     const int rc = rt_lmdb_find(&s->batch, tree, number, &value);
     if (rc == 0) return exists(err, what, number);
     return rc == MDB_NOTFOUND ? RT_OK : rt_lmdb_fail(err, rc, what);
+}
+
+/* Is the record that was looked for, and `found` or not, still of the version that was read? */
+static rt_code check_version(rt_code found, uint64_t version, uint64_t was, const char *what, uint64_t number,
+                             rt_err *err) {
+    if (found == RT_E_ABSENT || (found == RT_OK && version != was)) return conflict(err, what, number);
+    return found == RT_OK ? RT_OK : rt_fail(err, found, 0, "%s %" PRIu64 ": %s", what, number, rt_code_name(found));
 }
 
 /* Each write raises the version by one; an insert makes it 1. */
@@ -215,12 +172,9 @@ static rt_code check_queue(rt_lmdb *s, const rt_queue *was, const rt_queue *now,
     if (was == NULL) {
         code = check_free(s, RT_TREE_QUEUES, now->id, "queue", err);
     } else {
-        rt_queue stored;
-        code = rt_view_queue(&s->batch.base, was->id, &stored);
-        if (code == RT_E_ABSENT || (code == RT_OK && stored.version != was->version)) {
-            return conflict(err, "queue", was->id);
-        }
-        if (code != RT_OK) return rt_fail(err, code, 0, "queue %" PRIu64 ": %s", was->id, rt_code_name(code));
+        rt_queue stored = {.version = 0};
+        const rt_code found = rt_view_queue(&s->batch.base, was->id, &stored);
+        code = check_version(found, stored.version, was->version, "queue", was->id, err);
     }
     if (code != RT_OK || now == NULL) return code;
     code = make_room(s, &plan->value, rt_stored_queue_bytes(now), err);
@@ -236,12 +190,9 @@ static rt_code check_lease(rt_lmdb *s, const rt_lease *was, const rt_lease *now,
     if (was == NULL) {
         code = check_free(s, RT_TREE_LEASES, now->id, "lease", err);
     } else {
-        rt_lease stored;
-        code = rt_view_lease(&s->batch.base, was->id, &stored);
-        if (code == RT_E_ABSENT || (code == RT_OK && stored.version != was->version)) {
-            return conflict(err, "lease", was->id);
-        }
-        if (code != RT_OK) return rt_fail(err, code, 0, "lease %" PRIu64 ": %s", was->id, rt_code_name(code));
+        rt_lease stored = {.version = 0};
+        const rt_code found = rt_view_lease(&s->batch.base, was->id, &stored);
+        code = check_version(found, stored.version, was->version, "lease", was->id, err);
     }
     if (code != RT_OK || now == NULL) return code;
     code = make_room(s, &plan->value, rt_stored_lease_bytes(now), err);
@@ -331,15 +282,15 @@ static rt_code check(rt_lmdb *s, const rt_change *change, planned *plans, rt_err
 
 static int move_expiry(rt_lmdb *s, const rt_long_key *old, const rt_long_key *new) {
     int rc = 0;
-    if (old != NULL) rc = rt_lmdb_remove_key(s, RT_TREE_EXPIRY, old->bytes, old->len);
-    if (rc == 0 && new != NULL) rc = rt_lmdb_put_key(s, RT_TREE_EXPIRY, new->bytes, new->len, RT_STR_EMPTY);
-    return rc;
+    if (old != NULL) rc = rt_lmdb_remove_at(s, RT_TREE_EXPIRY, rt_lmdb_val(old->bytes, old->len));
+    if (rc != 0 || new == NULL) return rc;
+    return rt_lmdb_put_at(s, RT_TREE_EXPIRY, rt_lmdb_val(new->bytes, new->len), rt_lmdb_val("", 0));
 }
 
 static int write_numbered(rt_lmdb *s, rt_tree tree, uint64_t number, bool is_new, bool goes, planned *plan) {
     if (goes) return rt_lmdb_remove(s, tree, number);
     if (is_new) return rt_lmdb_insert(s, tree, number, &plan->value, 0);
-    return put_at(s, tree, val_of(&number, sizeof number), plan->value);
+    return rt_lmdb_put_at(s, tree, rt_lmdb_val(&number, sizeof number), plan->value);
 }
 
 static int write_queue(rt_lmdb *s, const rt_queue *was, const rt_queue *now, planned *plan) {
@@ -361,8 +312,8 @@ static int write_lease(rt_lmdb *s, const rt_lease *was, const rt_lease *now, pla
 }
 
 static int write_doc(rt_lmdb *s, const rt_doc *was, const rt_doc *now, const planned *plan) {
-    const int rc = now == NULL ? remove_at(s, RT_TREE_DOCS, plan->key)
-                               : put_at(s, RT_TREE_DOCS, plan->key, plan->value);
+    const int rc = now == NULL ? rt_lmdb_remove_at(s, RT_TREE_DOCS, plan->key)
+                               : rt_lmdb_put_at(s, RT_TREE_DOCS, plan->key, plan->value);
     const int64_t was_at = was != NULL && was->expires_ms > 0 ? was->expires_ms : 0;
     const int64_t now_at = now != NULL && now->expires_ms > 0 ? now->expires_ms : 0;
     if (rc != 0 || was_at == now_at) return rc;

@@ -7,8 +7,6 @@
 /* Entries before a fold: a reader's work is bounded by them, a fold's cost is spread over them. */
 enum { FOLD_AT_MIN = 256, FOLD_AT_MAX = 16384 };
 
-static rt_str str_of(const MDB_val *v) { return (rt_str){.ptr = v->mv_data, .len = v->mv_size}; }
-
 static void add(rt_counts *to, const rt_counts *more) {
     to->ready += more->ready;
     to->scheduled += more->scheduled;
@@ -164,7 +162,7 @@ static int fold_one(MDB_cursor *cursor, const rt_counter *counter) {
     int rc = mdb_cursor_get(cursor, &key, &value, MDB_SET);
     const bool found = rc == 0;
     if (rc != 0 && rc != MDB_NOTFOUND) return rc;
-    if (found && !rt_stored_read_counts(str_of(&value), &counts)) return MDB_CORRUPTED;
+    if (found && !rt_stored_read_counts(rt_lmdb_str(&value), &counts)) return MDB_CORRUPTED;
     add(&counts, &counter->since);
     add(&counts, &counter->batch);
     if (is_zero(&counts)) return found ? mdb_cursor_del(cursor, 0) : 0;
@@ -214,7 +212,7 @@ static int read_folded(const rt_lmdb_env *env, MDB_txn *txn, rt_id queue, rt_cou
     *out = (rt_counts){0};
     const int rc = mdb_get(txn, env->trees[RT_TREE_COUNTS], &key, &value);
     if (rc != 0) return rc == MDB_NOTFOUND ? 0 : rc;
-    return rt_stored_read_counts(str_of(&value), out) ? 0 : MDB_CORRUPTED;
+    return rt_stored_read_counts(rt_lmdb_str(&value), out) ? 0 : MDB_CORRUPTED;
 }
 
 rt_code rt_counters_read_batch(const rt_counters *c, const rt_lmdb_env *env, MDB_txn *txn, rt_id queue,
@@ -251,7 +249,7 @@ rt_code rt_counters_read(const rt_lmdb_env *env, MDB_txn *txn, rt_id queue, rt_c
     MDB_val value;
     rc = mdb_cursor_get(cursor, &key, &value, MDB_FIRST);
     while (rc == 0) {
-        rc = add_deltas(str_of(&value), queue, &counts);
+        rc = add_deltas(rt_lmdb_str(&value), queue, &counts);
         if (rc == 0) rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
     }
     mdb_cursor_close(cursor);
@@ -285,7 +283,7 @@ int rt_counters_load(rt_counters *c, const rt_lmdb_env *env, MDB_txn *txn) {
         uint64_t number = 0;
         if (key.mv_size == sizeof number) memcpy(&number, key.mv_data, sizeof number);
         c->next_commit = number + 1;
-        rc = load_deltas(c, str_of(&value));
+        rc = load_deltas(c, rt_lmdb_str(&value));
         if (rc == 0) rc = mdb_cursor_get(cursor, &key, &value, MDB_NEXT);
     }
     mdb_cursor_close(cursor);

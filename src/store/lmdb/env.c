@@ -96,12 +96,8 @@ static rt_code lock_dir(rt_lmdb_env *env, rt_err *err) {
 /* ---- LMDB ---------------------------------------------------------------------------------------------- */
 
 int rt_lmdb_write_meta(const rt_lmdb_env *env, MDB_txn *txn, const rt_stored_meta *meta) {
-    // LMDB takes non-const pointers and only reads them.
-    char name[sizeof META_KEY];
-    rt_stored_meta copy = *meta;
-    memcpy(name, META_KEY, sizeof META_KEY);
-    MDB_val key = {.mv_size = sizeof META_KEY - 1, .mv_data = name};
-    MDB_val value = {.mv_size = sizeof copy, .mv_data = &copy};
+    MDB_val key = rt_lmdb_val(META_KEY, sizeof META_KEY - 1);
+    MDB_val value = rt_lmdb_val(meta, sizeof *meta);
     return mdb_put(txn, env->meta, &key, &value, 0);
 }
 
@@ -121,14 +117,12 @@ static rt_code make_meta(const rt_lmdb_env *env, MDB_txn *txn, rt_stored_meta *m
 }
 
 static rt_code read_meta(const rt_lmdb_env *env, MDB_txn *txn, rt_stored_meta *meta, rt_err *err) {
-    char name[sizeof META_KEY];
-    memcpy(name, META_KEY, sizeof META_KEY);
-    MDB_val key = {.mv_size = sizeof META_KEY - 1, .mv_data = name};
+    MDB_val key = rt_lmdb_val(META_KEY, sizeof META_KEY - 1);
     MDB_val value;
     const int rc = mdb_get(txn, env->meta, &key, &value);
     if (rc == MDB_NOTFOUND) return make_meta(env, txn, meta, err);
     if (rc != 0) return rt_lmdb_fail(err, rc, env->dir);
-    if (!rt_stored_read_meta((rt_str){.ptr = value.mv_data, .len = value.mv_size}, meta)) {
+    if (!rt_stored_read_meta(rt_lmdb_str(&value), meta)) {
         return rt_fail(err, RT_E_INVALID, 0, "%s has format %u; this retryd reads format %d only", env->dir,
                        meta->format, RT_STORED_FORMAT);
     }

@@ -56,6 +56,12 @@ RT_MUST_USE rt_code rt_lmdb_env_room(rt_lmdb_env *env, MDB_txn *txn, rt_err *err
 
 int rt_lmdb_write_meta(const rt_lmdb_env *env, MDB_txn *txn, const rt_stored_meta *meta);
 
+static inline rt_str rt_lmdb_str(const MDB_val *v) { return (rt_str){.ptr = v->mv_data, .len = v->mv_size}; }
+/* LMDB takes non-const pointers to what it only reads. */
+static inline MDB_val rt_lmdb_val(const void *bytes, size_t len) {
+    return (MDB_val){.mv_size = len, .mv_data = (void *)(uintptr_t)bytes};
+}
+
 /* What an error of LMDB's means to us. */
 rt_code rt_lmdb_code(int rc);
 rt_code rt_lmdb_fail(rt_err *err, int rc, const char *what);

@@ -69,7 +69,6 @@ RT_MUST_USE int rt_lmdb_cursor(rt_lmdb_view *v, rt_tree tree, MDB_cursor **out);
 /* The value under a number, lent; MDB_NOTFOUND. */
 RT_MUST_USE int rt_lmdb_find(rt_lmdb_view *v, rt_tree tree, uint64_t number, rt_str *value);
 RT_MUST_USE int rt_lmdb_find_job(rt_lmdb_view *v, rt_id id, rt_job *out); /* MDB_CORRUPTED: unreadable */
-static inline rt_str rt_lmdb_str(const MDB_val *v) { return (rt_str){.ptr = v->mv_data, .len = v->mv_size}; }
 
 extern const rt_view_ops rt_lmdb_view_ops;
 /* The listings of rt_view_ops (listing.c). */
@@ -89,15 +88,16 @@ RT_MUST_USE rt_code rt_lmdb_view_open(rt_lmdb *s, rt_view **out, rt_err *err);
 RT_MUST_USE bool rt_lmdb_views_release(rt_lmdb *s, uint32_t wait_ms);
 void rt_lmdb_views_allow(rt_lmdb *s);
 
+/* One write to a tree of the open batch. Inserts under a new number; MDB_RESERVE in `flags`: the caller fills *value. */
+RT_MUST_USE int rt_lmdb_insert(rt_lmdb *s, rt_tree tree, uint64_t number, MDB_val *value, unsigned flags);
+RT_MUST_USE int rt_lmdb_put_at(rt_lmdb *s, rt_tree tree, MDB_val key, MDB_val value);
+/* What is to go must be there. */
+RT_MUST_USE int rt_lmdb_remove(rt_lmdb *s, rt_tree tree, uint64_t number);
+RT_MUST_USE int rt_lmdb_remove_at(rt_lmdb *s, rt_tree tree, MDB_val key);
+
 /* Of the open batch (apply.c, job.c, tidy.c). A failing write leaves the batch broken. */
 RT_MUST_USE rt_code rt_lmdb_apply(rt_lmdb *s, const rt_change *change, rt_err *err);
 void rt_lmdb_break(rt_lmdb *s, int rc, const char *what);
-/* Inserts into a tree keyed by one number; MDB_RESERVE in `flags`: the caller fills *value. */
-RT_MUST_USE int rt_lmdb_insert(rt_lmdb *s, rt_tree tree, uint64_t number, MDB_val *value, unsigned flags);
-RT_MUST_USE int rt_lmdb_remove(rt_lmdb *s, rt_tree tree, uint64_t number);
-RT_MUST_USE int rt_lmdb_put_key(rt_lmdb *s, rt_tree tree, const unsigned char *key, size_t key_len,
-                                rt_str value);
-RT_MUST_USE int rt_lmdb_remove_key(rt_lmdb *s, rt_tree tree, const unsigned char *key, size_t key_len);
 /* State record, indexes and counters of one job; not its body. */
 RT_MUST_USE int rt_lmdb_write_job(rt_lmdb *s, const rt_job *was, const rt_job *now);
 bool rt_lmdb_tidy(rt_lmdb *s, int64_t now_ms, uint32_t ops_max);

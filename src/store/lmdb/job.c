@@ -74,9 +74,9 @@ static bool same(const entry *a, const entry *b) {
 }
 
 static int put_entry(rt_lmdb *s, const rt_job *job, const entry *e) {
-    if (e->tree != RT_TREE_READY) return rt_lmdb_put_key(s, e->tree, e->key.bytes, e->key.len, e->value);
-    MDB_val nothing = {.mv_size = 0, .mv_data = NULL};
-    return rt_lmdb_insert(s, RT_TREE_READY, job->id, &nothing, 0);
+    MDB_val value = rt_lmdb_val(e->value.ptr, e->value.len);
+    if (e->tree == RT_TREE_READY) return rt_lmdb_insert(s, RT_TREE_READY, job->id, &value, 0);
+    return rt_lmdb_put_at(s, e->tree, rt_lmdb_val(e->key.bytes, e->key.len), value);
 }
 
 static int move_index(rt_lmdb *s, const rt_job *was, const rt_job *now, unsigned index) {
@@ -86,7 +86,7 @@ static int move_index(rt_lmdb *s, const rt_job *was, const rt_job *now, unsigned
     if (now != NULL) new = entry_of(now, index);
     if (was != NULL && now != NULL && same(&old, &new)) return 0;
     int rc = 0;
-    if (was != NULL) rc = rt_lmdb_remove_key(s, old.tree, old.key.bytes, old.key.len);
+    if (was != NULL) rc = rt_lmdb_remove_at(s, old.tree, rt_lmdb_val(old.key.bytes, old.key.len));
     if (rc == 0 && now != NULL) rc = put_entry(s, now, &new);
     return rc;
 }

@@ -18,8 +18,7 @@ static void step(walk *w, MDB_cursor_op op) { w->rc = mdb_cursor_get(w->cursor, 
 
 /* To the first entry at or behind `key`. */
 static void seek(walk *w, const void *key, size_t key_len) {
-    // LMDB reads the key and then points `w->key` into the tree; it never writes through it.
-    w->key = (MDB_val){.mv_size = key_len, .mv_data = (void *)(uintptr_t)key};
+    w->key = rt_lmdb_val(key, key_len); // afterwards it points into the tree
     step(w, MDB_SET_RANGE);
 }
 

@@ -7,7 +7,6 @@
 #include "port/store.h"
 
 #define RT_LMDB_MAP_BYTES_DEFAULT ((uint64_t)1 << 40)
-#define RT_LMDB_DISK_RESERVE_BYTES_DEFAULT ((uint64_t)64 << 20)
 
 enum {
     RT_LMDB_MAP_PERMILLE_MAX = 900, /* beyond this share of the map only changes that free are taken */
