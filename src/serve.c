@@ -17,6 +17,7 @@
 #include "face/notifications/signature.h"
 #include "http/listen.h"
 #include "http/server.h"
+#include "os/clock.h"
 #include "runtime/engine_thread.h"
 #include "runtime/file.h"
 #include "runtime/log.h"

@@ -56,11 +56,13 @@ bool rt_ring_push(rt_ring *r, void *item, size_t bytes) {
         r->asleep = false;
     }
     pthread_mutex_unlock(&r->lock);
-    if (wake) {
-        const uint64_t one = 1;
-        (void)!write(r->fd, &one, sizeof one); // can fail only when it is readable already
-    }
+    if (wake) rt_ring_wake(r);
     return fits;
+}
+
+void rt_ring_wake(rt_ring *r) {
+    const uint64_t one = 1;
+    (void)!write(r->fd, &one, sizeof one); // can fail only when it is readable already
 }
 
 size_t rt_ring_take(rt_ring *r, void *items[], size_t max) {

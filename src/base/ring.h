@@ -23,6 +23,7 @@ size_t rt_ring_take(rt_ring *r, void *items[], size_t max);
  * False: there is something to take. */
 bool rt_ring_sleep(rt_ring *r);
 int rt_ring_fd(const rt_ring *r);
+void rt_ring_wake(rt_ring *r);  /* any thread: makes it readable without a push */
 void rt_ring_woken(rt_ring *r); /* consumer, after rt_ring_fd was readable */
 
 /* What is still inside belongs to the caller: take it before. NULL is a no-op. */

@@ -115,6 +115,10 @@ void rt_exchange_resume(rt_exchange *x) {
                                                     memory_order_relaxed));
     // From here on the API thread may have taken and freed it.
     if (newest != NULL) return;
+    rt_returns_wake(r);
+}
+
+void rt_returns_wake(rt_returns *r) {
     const uint64_t one = 1;
     (void)!write(r->fd, &one, sizeof one); // can fail only when it is readable already
 }

@@ -75,5 +75,6 @@ void rt_exchange_free(rt_exchange *x); /* NULL is a no-op */
 /* API thread. All that came back, in the order in which they did; linked by `next`. */
 rt_exchange *rt_returns_take(rt_returns *r);
 bool rt_returns_empty(rt_returns *r);
+void rt_returns_wake(rt_returns *r); /* any thread: ends the sleep of the loop */
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/hex.h"
 #include "http/server_parts.h"
 #include "http/uri.h"
+#include "os/clock.h"
 
 enum {
     TARGET_BYTES_MAX = 8192,
@@ -45,7 +46,7 @@ void *rt_intake_target(void *cls, const char *target, struct MHD_Connection *con
     rt_exchange *x = rt_server_take_exchange(s, connection);
     if (x == NULL) return peer;
     x->target = rt_arena_dup(&x->arena, rt_str_of(target));
-    if (s->cfg.on_reply != NULL) x->started_mono_us = (uint64_t)rt_server_mono_us();
+    if (s->cfg.on_reply != NULL) x->started_mono_us = rt_mono_us();
     peer->x = x;
     s->active++;
     rt_deadline_set(&s->receiving, &peer->wait, s->now_mono_ms);
@@ -232,7 +233,7 @@ static enum MHD_Result send_reply(rt_server *s, rt_peer *peer, rt_exchange *x) {
     }
     MHD_destroy_response(response);
     if (s->cfg.on_reply != NULL) {
-        s->cfg.on_reply(s->cfg.ctx, x, x->status, (uint64_t)rt_server_mono_us() - x->started_mono_us);
+        s->cfg.on_reply(s->cfg.ctx, x, x->status, rt_mono_us() - x->started_mono_us);
     }
     return sent;
 }

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/ring.h"
 #include "http/exchange_parts.h"
@@ -85,8 +84,7 @@ void rt_readers_close(rt_readers *r) {
         reader *one = &r->list[i];
         if (one->running) {
             atomic_store(&one->stop, true);
-            const uint64_t wake = 1;
-            (void)!write(rt_ring_fd(one->ring), &wake, sizeof wake);
+            rt_ring_wake(one->ring);
             pthread_join(one->thread, NULL);
         }
         rt_ring_close(one->ring);

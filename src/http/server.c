@@ -7,23 +7,17 @@
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "http/listen.h"
 #include "http/server_parts.h"
+#include "os/clock.h"
 
 enum {
     SPARE_EXCHANGES_MAX = 1024,
     CONNECTION_MEMORY_BYTES = 12 * 1024, /* headers and buffers of one; it is cleared for each request, so be brief */
     GOODBYE_TURNS_MAX = 16 /* turns of the loop after the drain, for replies that fit the socket */
 };
-
-int64_t rt_server_mono_us(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 /* ---- exchanges ----------------------------------------------------------------------------------------- */
 
@@ -186,7 +180,7 @@ static rt_code turn(rt_server *s, int64_t until_mono_ms, rt_err *err) {
     const bool at_once = s->has_room_again || !rt_returns_empty(&s->returns);
     const int timeout_ms = at_once ? 0 : wait_ms(s, until_mono_ms);
     if (poll(fds, 2, timeout_ms) < 0 && errno != EINTR) return rt_fail(err, RT_E_IO, errno, "poll");
-    s->now_mono_ms = rt_server_mono_us() / 1000;
+    s->now_mono_ms = rt_mono_ms();
     if (fds[1].revents != 0) {
         uint64_t count;
         (void)!read(s->returns.fd, &count, sizeof count);
@@ -252,8 +246,8 @@ rt_code rt_server_open(const rt_server_config *cfg, rt_server **out, rt_err *err
     s->idle.limit_ms = (int64_t)cfg->idle_timeout_s * 1000;
     s->receiving.limit_ms = s->sending.limit_ms = (int64_t)cfg->request_timeout_s * 1000;
     s->out.limit_ms = cfg->deadline_ms;
-    s->now_mono_ms = rt_server_mono_us() / 1000;
-    uint64_t seed = (uint64_t)rt_server_mono_us();
+    s->now_mono_ms = rt_mono_ms();
+    uint64_t seed = rt_mono_us();
     (void)!getrandom(&seed, sizeof seed, 0); // the clock will do
     s->rng = rt_rng_seeded(seed);
     rt_code code = RT_OK;
@@ -278,8 +272,7 @@ uint16_t rt_server_port(const rt_server *s) { return s->port; }
 
 void rt_server_stop(rt_server *s) {
     atomic_store_explicit(&s->stop, true, memory_order_relaxed);
-    const uint64_t one = 1;
-    (void)!write(s->returns.fd, &one, sizeof one);
+    rt_returns_wake(&s->returns);
 }
 
 void rt_server_close(rt_server *s) {

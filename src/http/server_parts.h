@@ -47,7 +47,6 @@ rt_exchange *rt_server_take_exchange(rt_server *s, struct MHD_Connection *connec
 void rt_server_recycle(rt_server *s, rt_exchange *x);
 /* Has the face of `x` say why the server itself does not take the request; 503 gets a Retry-After. */
 void rt_server_refuse(rt_server *s, rt_exchange *x, unsigned status, rt_str why);
-int64_t rt_server_mono_us(void);
 
 /* What libmicrohttpd calls (intake.c); `cls` is the rt_server, a request's context its rt_peer. */
 void *rt_intake_target(void *cls, const char *target, struct MHD_Connection *connection);

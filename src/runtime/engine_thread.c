@@ -6,9 +6,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/ring.h"
+#include "os/clock.h"
 #include "runtime/outcomes.h"
 
 enum {
@@ -33,18 +33,6 @@ struct rt_engine_thread {
     bool in_trouble; /* as told by on_trouble */
     rt_outcome taken[TAKE_MAX]; /* the thread's */
 };
-
-int64_t rt_wall_ms(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-uint64_t rt_mono_us(void) {
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
-}
 
 /* ---- the thread ---------------------------------------------------------------------------------------- */
 
@@ -101,7 +89,7 @@ static void *engine_loop(void *arg) {
         copy_trouble(t);
         int64_t left_ms = INT64_MAX;
         if (atomic_load(&t->stop)) {
-            const int64_t mono_ms = (int64_t)(rt_mono_us() / 1000);
+            const int64_t mono_ms = rt_mono_ms();
             if (drain_end_mono_ms == INT64_MAX) {
                 rt_engine_drain(t->engine);
                 drain_end_mono_ms = mono_ms + t->drain_ms;

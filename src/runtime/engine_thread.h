@@ -34,7 +34,4 @@ rt_code rt_engine_thread_trouble(void *ctx, rt_err *why); /* RT_E_UNAVAILABLE be
 void rt_engine_thread_stop(rt_engine_thread *t, uint32_t drain_ms);
 void rt_engine_thread_close(rt_engine_thread *t); /* after the executor is closed. NULL is a no-op */
 
-int64_t rt_wall_ms(void);  /* Unix time */
-uint64_t rt_mono_us(void); /* never goes back */
-
 #endif

@@ -4,6 +4,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "os/clock.h"
+
 static const char *const LEVELS[] = {"debug", "info", "warn", "error"};
 
 bool rt_log_level_parse(rt_str word, rt_log_level *out) {
@@ -71,11 +73,8 @@ void rt_log_format(rt_buf *out, bool json, rt_log_level level, int64_t wall_ms, 
 void rt_log_write(const rt_log *log, rt_log_level level, const char *event, const rt_log_field fields[],
                   size_t count) {
     if (level < log->level) return;
-    struct timespec now;
-    (void)clock_gettime(CLOCK_REALTIME, &now);
     rt_buf line = {0};
-    rt_log_format(&line, log->json, level, (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000, event, fields,
-                  count);
+    rt_log_format(&line, log->json, level, rt_wall_ms(), event, fields, count);
     rt_buf_add_char(&line, '\n');
     if (!line.failed) (void)!write(log->fd, line.ptr, line.len); // there is nowhere to complain to
     rt_buf_deinit(&line);

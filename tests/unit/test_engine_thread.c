@@ -13,6 +13,7 @@
 #include "base/ring.h"
 #include "engine/message.h"
 #include "engine/subscription.h"
+#include "os/clock.h"
 #include "runtime/engine_thread.h"
 #include "store/memory/store_memory.h"
 

@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/ring.h"
 #include "executor/webhook/transfer.h"
+#include "os/clock.h"
 
 enum {
     INBOX_BATCH = 64,   /* attempts begun between two looks at the sockets */
@@ -49,18 +49,12 @@ struct rt_webhook {
     pthread_t thread;
 };
 
-static int64_t mono_ms(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-static int64_t wall_s(void) { return (int64_t)time(NULL); }
+static int64_t wall_s(void) { return rt_wall_ms() / 1000; }
 
 static int on_timer(CURLM *multi, long delay_ms, void *ctx) {
     (void)multi;
     shard *s = ctx;
-    s->curl_at_ms = delay_ms < 0 ? NEVER : mono_ms() + delay_ms;
+    s->curl_at_ms = delay_ms < 0 ? NEVER : rt_mono_ms() + delay_ms;
     return 0;
 }
 
@@ -110,7 +104,7 @@ static void release(rt_webhook *w, rt_transfer *t) {
 static void finish(rt_webhook *w, rt_transfer *t, CURLcode code) {
     rt_outcome outcome;
     rt_transfer_outcome(t, code, wall_s(), &outcome);
-    outcome.took_ms = (uint32_t)(mono_ms() - t->began_ms);
+    outcome.took_ms = (uint32_t)(rt_mono_ms() - t->began_ms);
     release(w, t);
     deliver(w, &outcome);
 }
@@ -155,7 +149,7 @@ static void begin(rt_webhook *w, rt_transfer *t) {
         fail(w, t, refused);
         return;
     }
-    t->began_ms = mono_ms();
+    t->began_ms = rt_mono_ms();
     t->multi = w->shards[rt_host_key(rt_transfer_url(t)) % SHARDS].multi;
     const CURLMcode code = curl_multi_add_handle(t->multi, t->easy);
     t->under_way = code == CURLM_OK;
@@ -177,7 +171,7 @@ static void begin_turns(rt_webhook *w) {
 static void take_inbox(rt_webhook *w) {
     void *items[INBOX_BATCH];
     const size_t count = rt_ring_take(w->inbox, items, INBOX_BATCH);
-    const int64_t now_ms = mono_ms();
+    const int64_t now_ms = rt_mono_ms();
     for (size_t i = 0; i < count; i++) {
         if (items[i] == w) w->stop_at_ms = now_ms + w->env.cfg.drain_ms;
         else accept_attempt(w, items[i], now_ms);
@@ -215,7 +209,7 @@ static void expire_one(rt_webhook *w, rt_transfer *t) {
 /* The attempt's own timeout is kept here and not by libcurl, since it also runs while an attempt waits for
  * a turn. */
 static void expire(rt_webhook *w) {
-    const int64_t now_ms = mono_ms();
+    const int64_t now_ms = rt_mono_ms();
     rt_heap_node *first;
     while ((first = rt_heap_first(&w->deadlines)) != NULL && first->at_ms <= now_ms) {
         // So that what is neither under way nor waiting cannot be among those that end here.
@@ -228,7 +222,7 @@ static void expire(rt_webhook *w) {
 /* ---- the loop ------------------------------------------------------------------------------------------- */
 
 static void run_curl_timers(rt_webhook *w) {
-    const int64_t now_ms = mono_ms();
+    const int64_t now_ms = rt_mono_ms();
     for (int i = 0; i < SHARDS; i++) {
         shard *s = &w->shards[i];
         int running;
@@ -246,7 +240,7 @@ static int sleep_ms(const rt_webhook *w) {
     }
     if (first != NULL && first->at_ms < until) until = first->at_ms;
     if (until == NEVER) return SLEEP_MS_MAX;
-    const int64_t wait = until - mono_ms();
+    const int64_t wait = until - rt_mono_ms();
     if (wait <= 0) return 0;
     return wait < SLEEP_MS_MAX ? (int)wait : SLEEP_MS_MAX;
 }
@@ -277,7 +271,7 @@ static void flush(rt_webhook *w) {
 
 static bool at_end(const rt_webhook *w) {
     if (w->stop_at_ms == NEVER) return false;
-    return w->deadlines.count == 0 || w->stop_at_ms <= mono_ms();
+    return w->deadlines.count == 0 || w->stop_at_ms <= rt_mono_ms();
 }
 
 static void *run(void *ctx) {

@@ -2,10 +2,10 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "face/notifications/caller.h"
 #include "face/notifications/render.h"
+#include "os/clock.h"
 
 void rt_home_versions(rt_exchange *x) {
     if (!rt_caller_takes_json(x)) return;
@@ -121,12 +121,6 @@ void rt_home_ping(rt_exchange *x) {
     else rt_zaqar_fail(x, RT_E_UNAVAILABLE, "The store does not answer.");
 }
 
-static double seconds_now(void) {
-    struct timespec t;
-    (void)clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
 /* Zaqar tries each operation on a queue of its own; here the same store answers for all of them, those that write by
  * whether its last batch went through. */
 void rt_home_health(rt_exchange *x) {
@@ -135,9 +129,9 @@ void rt_home_health(rt_exchange *x) {
     if (!rt_caller_takes_json(x)) return;
     rt_counts counts = {0};
     bool readable;
-    const double begun_s = seconds_now();
+    const uint64_t begun_us = rt_mono_us();
     const bool works = look_at_store(rt_api_of(x), &readable, &counts);
-    const double took_s = seconds_now() - begun_s;
+    const double took_s = (double)(rt_mono_us() - begun_us) / 1e6;
     rt_buf body = {0};
     rt_buf_addf(&body, "{\"storage_reachable\": %s, \"operation_status\": {", readable ? "true" : "false");
     for (size_t i = 0; i < sizeof OPERATIONS / sizeof *OPERATIONS; i++) {

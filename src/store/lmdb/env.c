@@ -9,8 +9,9 @@
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "os/clock.h"
 
 enum { READERS_MAX = RT_LMDB_VIEWS_MAX + 6 /* for backup tools */, LOOK_EVERY_MS = 1000 };
 
@@ -232,9 +233,7 @@ void rt_lmdb_env_close(rt_lmdb_env *env) {
 
 /* What costs a system call is looked at once a second. */
 static void look(rt_lmdb_env *env) {
-    struct timespec now;
-    if (clock_gettime(CLOCK_MONOTONIC_COARSE, &now) != 0) return;
-    const uint64_t now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+    const int64_t now_ms = rt_mono_ms();
     if (env->looked_ms != 0 && now_ms - env->looked_ms < LOOK_EVERY_MS) return;
     env->looked_ms = now_ms;
     // A backup tool that was killed leaves a reader behind, for which pages would be kept until the next start.

@@ -38,7 +38,7 @@ typedef struct rt_lmdb_env {
     MDB_dbi trees[RT_TREE_COUNT];
     uint64_t last[RT_TREE_NUMBERED_COUNT]; /* no key in the tree is larger: a larger one is new, and appended */
     uint32_t page_bytes;
-    uint64_t looked_ms; /* when rt_lmdb_env_room last looked at the disk and at readers; monotonic; 0: never */
+    int64_t looked_ms; /* when rt_lmdb_env_room last looked at the disk and at readers; monotonic; 0: never */
     bool disk_low;
 } rt_lmdb_env;
 
