@@ -29,15 +29,6 @@ static bool make_filter(rt_exchange *x, rt_view *v, rt_str queue, rt_str reason,
     return false;
 }
 
-static rt_view *open_view(rt_exchange *x) {
-    rt_view *v;
-    rt_err err = {0};
-    const rt_code code = rt_engine_view(rt_api_of(x)->engine, &v, &err);
-    if (code == RT_OK) return v;
-    rt_problem_of(x, code, &err, "job");
-    return NULL;
-}
-
 /* ---- listing --------------------------------------------------------------------------------------------------------- */
 
 typedef struct listing {
@@ -93,7 +84,7 @@ void rt_page_dead_list(rt_exchange *x) {
     (void)rt_exchange_arg(x, "reason", &reason);
     if (!rt_arg_int(x, "limit", 1, PAGE_MAX, PAGE_DEFAULT, &l.left) || !read_marker(x, &after_queue, &after))
         return;
-    l.v = open_view(x);
+    l.v = rt_problem_view(x);
     if (l.v == NULL) return;
     if (!make_filter(x, l.v, queue, reason, &filter)) {
         rt_view_close(l.v);
@@ -196,7 +187,7 @@ static bool read_many(rt_exchange *x, const json_t *body, many *out) {
     }
     out->rate = json_integer_value(rate);
     out->dry_run = json_is_true(json_object_get(body, "dry_run"));
-    rt_view *v = open_view(x);
+    rt_view *v = rt_problem_view(x);
     if (v == NULL) return false;
     bool ok = make_filter(x, v, string_in(body, "queue"), string_in(inner, "reason"), &out->filter);
     if (ok && out->dry_run) {

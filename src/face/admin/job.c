@@ -27,16 +27,12 @@ static json_t *body_of(rt_view *v, const rt_job *job) {
 /* Opens a view and finds the job of the path; replies and returns NULL if it cannot. */
 static rt_view *open_job(rt_exchange *x, rt_job *job) {
     rt_id id;
-    rt_err err = {0};
-    rt_view *v;
-    if (!rt_param_id(x, 0, "job", &id)) return NULL;
-    rt_code code = rt_engine_view(rt_api_of(x)->engine, &v, &err);
-    if (code == RT_OK) {
-        code = rt_read_job(v, id, job);
-        if (code == RT_OK) return v;
-        rt_view_close(v);
-    }
-    rt_problem_of(x, code, &err, "job");
+    rt_view *v = rt_param_id(x, 0, "job", &id) ? rt_problem_view(x) : NULL;
+    if (v == NULL) return NULL;
+    const rt_code code = rt_read_job(v, id, job);
+    if (code == RT_OK) return v;
+    rt_view_close(v);
+    rt_problem_of(x, code, NULL, "job");
     return NULL;
 }
 
@@ -129,16 +125,13 @@ void rt_page_attempts(rt_exchange *x) {
     stream s = {.x = x};
     if (!rt_arg_int(x, "after", 0, INT64_MAX, 0, &after)) return;
     if (!rt_arg_int(x, "limit", 1, ATTEMPTS_MAX, ATTEMPTS_DEFAULT, &s.left)) return;
-    rt_view *v;
-    rt_err err = {0};
-    rt_code code = rt_engine_view(rt_api_of(x)->engine, &v, &err);
-    if (code == RT_OK) {
-        code = rt_read_events(v, (uint64_t)after, add_line, &s);
-        rt_view_close(v);
-    }
+    rt_view *v = rt_problem_view(x);
+    if (v == NULL) return;
+    const rt_code code = rt_read_events(v, (uint64_t)after, add_line, &s);
+    rt_view_close(v);
     if (code != RT_OK) {
         rt_buf_deinit(&s.lines);
-        rt_problem_of(x, code, &err, "event");
+        rt_problem_of(x, code, NULL, "event");
         return;
     }
     rt_exchange_reply_buf(x, 200, "application/x-ndjson", &s.lines);

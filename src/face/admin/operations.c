@@ -122,16 +122,13 @@ static void write_server(rt_buf *b, const rt_api *api) {
 void rt_page_metrics(rt_exchange *x) {
     const rt_api *api = rt_api_of(x);
     const rt_metrics *m = rt_engine_metrics(api->engine);
-    rt_view *v;
-    rt_err err = {0};
-    rt_counts counts = {0};
-    rt_code code = rt_engine_view(api->engine, &v, &err);
-    if (code == RT_OK) {
-        code = rt_read_totals(v, &counts);
-        rt_view_close(v);
-    }
+    rt_counts counts;
+    rt_view *v = rt_problem_view(x);
+    if (v == NULL) return;
+    const rt_code code = rt_read_totals(v, &counts);
+    rt_view_close(v);
     if (code != RT_OK) {
-        rt_problem_of(x, code, &err, "store");
+        rt_problem_of(x, code, NULL, "store");
         return;
     }
     rt_buf b = {0};

@@ -3,7 +3,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
+
+#include "face/common/query.h"
+#include "face/common/timestamp.h"
 
 static const char *title_of(unsigned status) {
     switch (status) {
@@ -66,6 +68,15 @@ void rt_problem_of(rt_exchange *x, rt_code code, const rt_err *err, const char *
     rt_problem(x, 503, "%s", why != NULL ? why : "The store does not answer now; try again in a moment.");
 }
 
+rt_view *rt_problem_view(rt_exchange *x) {
+    rt_view *v;
+    rt_err err = {0};
+    const rt_code code = rt_engine_view(rt_api_of(x)->engine, &v, &err);
+    if (code == RT_OK) return v;
+    rt_problem_of(x, code, &err, "view");
+    return NULL;
+}
+
 void rt_problem_busy(rt_exchange *x) {
     rt_problem(x, 503, "Too many requests are waiting; try again in a moment.");
 }
@@ -99,10 +110,9 @@ json_t *rt_body_json(rt_exchange *x) {
 }
 
 bool rt_arg_int(rt_exchange *x, const char *name, int64_t low, int64_t high, int64_t preset, int64_t *out) {
-    rt_str text;
     *out = preset;
-    if (!rt_exchange_arg(x, name, &text) || text.len == 0) return true;
-    if (rt_str_to_i64(text, out) && *out >= low && *out <= high) return true;
+    const rt_query found = rt_query_int(x, name, out);
+    if (found == RT_QUERY_ABSENT || (found == RT_QUERY_FOUND && *out >= low && *out <= high)) return true;
     rt_problem(x, 400, "The query parameter \"%s\" must be a whole number from %lld to %lld.", name,
                (long long)low, (long long)high);
     return false;
@@ -116,13 +126,7 @@ bool rt_param_id(rt_exchange *x, size_t i, const char *what, rt_id *out) {
 
 json_t *rt_json_time(int64_t ms) {
     if (ms <= 0 || ms == INT64_MAX) return json_null();
-    const time_t seconds = (time_t)(ms / 1000);
-    struct tm utc;
-    char text[64];
-    if (gmtime_r(&seconds, &utc) == NULL) return json_null();
-    const size_t len = strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &utc);
-    (void)snprintf(text + len, sizeof text - len, ".%03dZ", (int)(ms % 1000));
-    return json_string(text);
+    return json_sprintf("%s.%03dZ", rt_timestamp_format(ms / 1000).s, (int)(ms % 1000));
 }
 
 json_t *rt_json_id(const rt_exchange *x, rt_id id) {

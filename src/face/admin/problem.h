@@ -10,6 +10,8 @@ void rt_problem(rt_exchange *x, unsigned status, const char *detail_fmt, ...) RT
 /* What a code of the engine or of a read means to a client. `what` is not there: "job", "queue", … */
 void rt_problem_of(rt_exchange *x, rt_code code, const rt_err *err, const char *what);
 void rt_problem_busy(rt_exchange *x); /* 503: the engine's ring is full */
+/* A view for this request, for rt_view_close. NULL: replied with 503. */
+rt_view *rt_problem_view(rt_exchange *x);
 /* Replies with the JSON and releases it. NULL: 503, out of memory. */
 void rt_reply_json(rt_exchange *x, unsigned status, json_t *json);
 /* The body as a JSON object; an empty body is an empty object. NULL: replied with 400. The caller releases it. */

@@ -1,5 +1,3 @@
-#include <string.h>
-
 #include "engine/queue.h"
 #include "face/admin/pages.h"
 
@@ -49,18 +47,15 @@ rt_code rt_queue_named(rt_exchange *x, rt_view *v, rt_str name, rt_dead_filter *
     rt_str queue = name;
     rt_metadata metadata;
     uint64_t version;
-    rt_code code = RT_E_ABSENT;
-    if (rt_exchange_header(x, "X-Project-ID", &project)) {
-        code = rt_read_metadata(v, arena, project, queue, &metadata, &version);
-    } else if (split_last(name, &project, &queue)) {
-        code = rt_read_metadata(v, arena, project, queue, &metadata, &version);
-    } else {
+    rt_code code;
+    if (!rt_exchange_header(x, "X-Project-ID", &project) && !split_last(name, &project, &queue)) {
         search s = {.arena = arena, .queue = name, .left = NAMES_SCAN_MAX};
         code = rt_view_queues(v, 0, find_project, &s);
         if (code != RT_OK) return code;
         if (s.project.ptr == NULL) return RT_E_ABSENT;
-        code = rt_read_metadata(v, arena, s.project, queue, &metadata, &version);
+        project = s.project;
     }
+    code = rt_read_metadata(v, arena, project, queue, &metadata, &version);
     if (code == RT_OK) filter->owner = metadata.id;
     return code;
 }
@@ -104,17 +99,14 @@ void rt_page_queue_list(rt_exchange *x) {
         rt_problem(x, 400, "\"marker\" must be the \"next\" of the page before.");
         return;
     }
-    rt_view *v;
-    rt_err err = {0};
-    rt_code code = rt_engine_view(rt_api_of(x)->engine, &v, &err);
-    if (code == RT_OK) {
-        l.array = json_array();
-        code = rt_read_queue_lines(v, after, add_line, &l);
-        rt_view_close(v);
-    }
+    rt_view *v = rt_problem_view(x);
+    if (v == NULL) return;
+    l.array = json_array();
+    const rt_code code = rt_read_queue_lines(v, after, add_line, &l);
+    rt_view_close(v);
     if (code != RT_OK) {
         json_decref(l.array);
-        rt_problem_of(x, code, &err, "queue");
+        rt_problem_of(x, code, NULL, "queue");
         return;
     }
     rt_reply_json(
@@ -124,19 +116,14 @@ void rt_page_queue_list(rt_exchange *x) {
 
 void rt_page_queue_get(rt_exchange *x) {
     rt_id id;
-    if (!rt_param_id(x, 0, "queue", &id)) return;
-    rt_view *v;
-    rt_err err = {0};
+    rt_view *v = rt_param_id(x, 0, "queue", &id) ? rt_problem_view(x) : NULL;
+    if (v == NULL) return;
     rt_queue_line line;
-    json_t *json = NULL;
-    rt_code code = rt_engine_view(rt_api_of(x)->engine, &v, &err);
-    if (code == RT_OK) {
-        code = rt_read_queue_line(v, id, &line);
-        if (code == RT_OK) json = line_json(x, &line);
-        rt_view_close(v);
-    }
+    const rt_code code = rt_read_queue_line(v, id, &line);
+    json_t *json = code == RT_OK ? line_json(x, &line) : NULL; // its name is the view's
+    rt_view_close(v);
     if (code == RT_OK) rt_reply_json(x, 200, json);
-    else rt_problem_of(x, code, &err, "queue");
+    else rt_problem_of(x, code, NULL, "queue");
 }
 
 /* ---- pausing --------------------------------------------------------------------------------------------------------- */
