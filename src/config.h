@@ -14,7 +14,7 @@ typedef struct rt_config {
     char *delivery_allow_networks; /* list of "loopback", "private", CIDR */
     uint64_t delivery_in_flight_max, delivery_queue_in_flight_max;
     uint64_t delivery_connect_timeout_ms, delivery_drain_ms;
-    char *delivery_ca_file;
+    char *delivery_ca_file, *delivery_user_agent;
     char *mail_relay, *mail_user, *mail_password_file, *mail_from;
     bool notification_require_confirmation;
     char *log_level, *log_format;

@@ -191,6 +191,7 @@ static rt_code open_executor(site *s, rt_err *err) {
         .drain_ms = 0, // rt_engine_thread_stop has waited before
         .excerpt_bytes = ANSWER_EXCERPT_BYTES,
         .ca_file = or_null(c->delivery_ca_file),
+        .user_agent = or_null(c->delivery_user_agent),
         .mail_relay = or_null(c->mail_relay),
         .mail_user = or_null(c->mail_user),
         .mail_password = s->mail_password.ptr,
