@@ -10,6 +10,8 @@ static bool has_ended(int64_t expires_ms, int64_t now_ms) { return expires_ms > 
 
 rt_code rt_read_metadata(rt_view *v, rt_arena *a, rt_str tenant, rt_str queue, rt_metadata *out,
                          uint64_t *version) {
+    // What is too long for a name names nothing; operators' pages ask with whatever they are given.
+    if (tenant.len > RT_TENANT_MAX || queue.len > RT_QUEUE_TITLE_MAX) return RT_E_ABSENT;
     const rt_str name = rt_metadata_name(a, tenant, queue);
     if (name.ptr == NULL) return RT_E_NOMEM;
     rt_doc doc;

@@ -56,6 +56,9 @@ def test_listing_by_queue_reason_and_page(retryd, receiver):
     assert retryd.get("/v1/dead", params={"reason": "boredom"}).status_code == 400
     assert retryd.get("/v1/dead", params={"limit": "0"}).status_code == 400
     assert retryd.get("/v1/dead", params={"queue": "none"}).status_code == 404
+    for name in ("q" * 65, "p/" + "q" * 65, "p" * 300 + "/q"):  # longer than any name may be
+        assert retryd.get("/v1/dead", params={"queue": name}).status_code == 404
+        assert retryd.post("/v1/dead/redrive", json={"queue": name}).status_code == 404
 
 
 @pytest.mark.threads

@@ -316,6 +316,17 @@ static void queue__label_is_cut_at_a_whole_character(void **state) {
     assert_true(rt_str_eq(label, RT_STR("p/q")));
 }
 
+static void queue__names_that_are_too_long_name_nothing(void **state) {
+    kit *k = *state;
+    char name[300];
+    memset(name, 'x', sizeof name);
+    const rt_str tenant = {.ptr = name, .len = RT_TENANT_MAX + 1}, queue = {.ptr = name, .len = RT_QUEUE_TITLE_MAX + 1};
+    rt_metadata m;
+    uint64_t version;
+    assert_int_equal(rt_read_metadata(kit_view(k), &k->out, tenant, RT_STR("q"), &m, &version), RT_E_ABSENT);
+    assert_int_equal(rt_read_metadata(kit_view(k), &k->out, RT_STR("p"), queue, &m, &version), RT_E_ABSENT);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         KIT_BOTH(queue__create_stores_metadata_and_repeats_untouched),
@@ -331,6 +342,7 @@ int main(void) {
         KIT_BOTH(queue__listing_is_of_one_tenant_by_name),
         KIT_BOTH(queue__lines_tell_counts_and_times),
         KIT_CALM(queue__label_is_cut_at_a_whole_character),
+        KIT_CALM(queue__names_that_are_too_long_name_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
