@@ -32,3 +32,25 @@ rt_attempt *rt_attempt_new(const rt_attempt *like) {
 }
 
 void rt_attempt_free(rt_attempt *attempt) { free(attempt); }
+
+static bool is_token(rt_str s) {
+    for (size_t i = 0; i < s.len; i++) {
+        const char c = s.ptr[i];
+        const bool alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!alnum && (c == '\0' || strchr("!#$%&'*+-.^_`|~", c) == NULL)) return false;
+    }
+    return s.len > 0;
+}
+
+rt_header_name rt_attempt_header_name(rt_str name) {
+    static const char *const RESERVED[] = {
+        "host", "content-length", "transfer-encoding", "connection", "keep-alive", "proxy-connection",
+        "te", "trailer", "upgrade", "expect",
+        "webhook-id", "webhook-attempt", "webhook-timestamp", "webhook-signature",
+    };
+    if (!is_token(name)) return RT_HEADER_MALFORMED;
+    for (size_t i = 0; i < sizeof RESERVED / sizeof RESERVED[0]; i++) {
+        if (rt_str_eq_nocase(name, rt_str_of(RESERVED[i]))) return RT_HEADER_RESERVED;
+    }
+    return RT_HEADER_FREE;
+}

@@ -14,12 +14,17 @@ typedef struct rt_attempt {
     uint32_t timeout_ms;     /* for the whole attempt, connecting included */
     bool follow_redirects;
     rt_str url;              /* http:, https: or mailto: */
-    rt_str headers;          /* extra header lines, "Name: value\n"…; already validated; may be empty */
+    rt_str headers;          /* extra header lines, "Name: value\n"…, of names that are RT_HEADER_FREE; may be empty */
     rt_str message_id;       /* stable over retries: webhook-id */
     rt_str secrets[RT_SECRETS_MAX]; /* signing keys as configured ("whsec_…"); empty: none */
     rt_str subject, from;    /* mailto only; may be empty */
     rt_str body;             /* what is sent */
 } rt_attempt;
+
+/* May a field of this name be among an attempt's `headers`? It must be a token (RFC 9110, 5.6.2), and neither one that
+ * frames the message or belongs to the connection nor one that retryd sets itself (webhook-…). */
+typedef enum rt_header_name { RT_HEADER_FREE, RT_HEADER_MALFORMED, RT_HEADER_RESERVED } rt_header_name;
+rt_header_name rt_attempt_header_name(rt_str name);
 
 /* Returns an owned attempt whose strings are copies of those of `like`. NULL: out of memory. */
 rt_attempt *rt_attempt_new(const rt_attempt *like);

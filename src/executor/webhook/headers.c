@@ -3,13 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names that an attempt cannot set: the transfer's framing belongs to libcurl, the others are retryd's
- * word. */
-static const char *const RESERVED[] = {
-    "content-length", "transfer-encoding", "connection",       "keep-alive",        "proxy-connection",
-    "te",             "trailer",           "upgrade",          "expect",            "webhook-id",
-    "webhook-attempt", "webhook-timestamp", "webhook-signature",
-};
+#include "port/executor.h"
 
 void rt_headers_clear(rt_headers *h) {
     rt_buf_clear(&h->text);
@@ -25,16 +19,6 @@ void rt_headers_add(rt_headers *h, rt_str name, rt_str value) {
     h->count++;
 }
 
-/* RFC 9110, 5.6.2: what a field name may hold. */
-static bool is_token(rt_str s) {
-    for (size_t i = 0; i < s.len; i++) {
-        const char c = s.ptr[i];
-        const bool alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!alnum && (c == '\0' || strchr("!#$%&'*+-.^_`|~", c) == NULL)) return false;
-    }
-    return s.len > 0;
-}
-
 static bool has_control(rt_str s) {
     for (size_t i = 0; i < s.len; i++) {
         const unsigned char c = (unsigned char)s.ptr[i];
@@ -43,18 +27,11 @@ static bool has_control(rt_str s) {
     return false;
 }
 
-static bool is_reserved(rt_str name) {
-    for (size_t i = 0; i < sizeof RESERVED / sizeof RESERVED[0]; i++) {
-        if (rt_str_eq_nocase(name, rt_str_of(RESERVED[i]))) return true;
-    }
-    return false;
-}
-
 /* Splits "Name: value". False: not a line that may be sent. */
 static bool split(rt_str line, rt_str *name, rt_str *value) {
     if (!rt_str_cut(line, ':', name, value)) return false;
     *value = rt_str_trim(*value);
-    return is_token(*name) && !has_control(*value) && !is_reserved(*name);
+    return rt_attempt_header_name(*name) == RT_HEADER_FREE && !has_control(*value);
 }
 
 void rt_headers_add_users(rt_headers *h, rt_str lines) {

@@ -19,9 +19,8 @@ typedef struct rt_headers {
 void rt_headers_clear(rt_headers *h); /* keeps the memory */
 void rt_headers_add(rt_headers *h, rt_str name, rt_str value);
 /* The attempt's own lines, "Name: value\n"…, and Content-Type: application/json when they name none. Of
- * two with one name the later is sent. Left out: what is no header line, what frames the message
- * (Content-Length and the like), and names that retryd sets itself. So nothing in `lines` can become a
- * second request. */
+ * two with one name the later is sent. Left out: what is no header line, and names that are not RT_HEADER_FREE.
+ * So nothing in `lines` can become a second request. */
 void rt_headers_add_users(rt_headers *h, rt_str lines);
 /* Lends the list until the next change. NULL: out of memory. */
 struct curl_slist *rt_headers_list(rt_headers *h);

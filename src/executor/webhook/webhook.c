@@ -294,7 +294,8 @@ static void *run(void *ctx) {
 
 static void start_attempt(void *ctx, rt_attempt *attempt) {
     rt_webhook *w = ctx;
-    RT_ASSERT(rt_ring_push(w->inbox, attempt, 0));
+    const bool taken = rt_ring_push(w->inbox, attempt, 0);
+    RT_ASSERT(taken); // the engine's bound is the ring's
 }
 
 rt_executor rt_webhook_executor(rt_webhook *webhook) {
@@ -398,7 +399,8 @@ void rt_webhook_close(rt_webhook *webhook) {
     rt_webhook *w = webhook;
     if (w == NULL) return;
     if (w->running) {
-        RT_ASSERT(rt_ring_push(w->inbox, w, 0));
+        const bool taken = rt_ring_push(w->inbox, w, 0);
+        RT_ASSERT(taken); // nothing else has this place
         (void)pthread_join(w->thread, NULL);
     }
     abandon_all(w);

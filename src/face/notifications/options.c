@@ -1,7 +1,5 @@
 #include "face/notifications/options.h"
 
-#include <string.h>
-
 #include "json/policy_json.h"
 #include "json/tree.h"
 
@@ -29,31 +27,12 @@ static bool has_control(rt_str s) {
 
 /* ---- headers -------------------------------------------------------------------------------------------------------- */
 
-/* RFC 9110, section 5.6.2. */
-static bool is_token(rt_str s) {
-    for (size_t i = 0; i < s.len; i++) {
-        const char c = s.ptr[i];
-        const bool alnum = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-        if (!alnum && (c == '\0' || strchr("!#$%&'*+-.^_`|~", c) == NULL)) return false;
-    }
-    return s.len > 0;
-}
-
-/* Those that belong to the connection or to retryd. */
-static bool is_ours(rt_str name) {
-    static const char *const OURS[] = {
-        "host",    "content-length", "transfer-encoding", "connection", "keep-alive",        "proxy-connection",
-        "te",      "trailer",        "upgrade",           "expect",     "webhook-id",        "webhook-timestamp",
-        "webhook-signature", "webhook-attempt"};
-    for (size_t i = 0; i < sizeof OURS / sizeof *OURS; i++) {
-        if (rt_str_eq_nocase(name, rt_str_of(OURS[i]))) return true;
-    }
-    return false;
-}
-
 static rt_code check_header(rt_arena *a, rt_str name, const json_t *value, rt_str *why) {
-    if (!is_token(name)) return refuse(why, RT_STR("The name of a header in post_headers is not valid."));
-    if (is_ours(name)) {
+    const rt_header_name kind = rt_attempt_header_name(name);
+    if (kind == RT_HEADER_MALFORMED) {
+        return refuse(why, RT_STR("The name of a header in post_headers is not valid."));
+    }
+    if (kind == RT_HEADER_RESERVED) {
         return refuse(why, rt_arena_printf(a, "The header %.*s can not be set by post_headers.", RT_STR_ARG(name)));
     }
     if (!json_is_string(value) || has_control(text_of(value))) {
