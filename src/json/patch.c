@@ -7,16 +7,12 @@ static const char *const OP_NAMES[] = {[RT_PATCH_ADD] = "add", [RT_PATCH_REMOVE]
 #define OPS_AVAILABLE "add, remove, replace"
 enum { TOKENS = 2 };
 
-static rt_code refuse(rt_str *why, rt_str text) {
-    *why = text;
-    return text.ptr == NULL ? RT_E_NOMEM : RT_E_INVALID;
-}
-
 static rt_code parse_op(const json_t *raw, rt_arena *a, rt_patch_op *out, rt_str *why) {
     const json_t *op = json_object_get(raw, "op");
     if (op == NULL || json_is_null(op)) {
-        return refuse(why, RT_STR("Unable to find `op` in JSON Schema change. It must be one of the following: "
-                                  OPS_AVAILABLE "."));
+        return rt_json_refuse(why,
+                              RT_STR("Unable to find `op` in JSON Schema change. It must be one of the following: "
+                                     OPS_AVAILABLE "."));
     }
     for (size_t i = 0; i < sizeof OP_NAMES / sizeof OP_NAMES[0]; i++) {
         if (!json_is_string(op) || strcmp(json_string_value(op), OP_NAMES[i]) != 0) continue;
@@ -30,7 +26,7 @@ static rt_code parse_op(const json_t *raw, rt_arena *a, rt_patch_op *out, rt_str
     const rt_str said = rt_arena_printf(a, "Invalid operation: `%.*s`. It must be one of the following: "
                                         OPS_AVAILABLE ".", RT_STR_ARG(shown));
     rt_buf_deinit(&text);
-    return refuse(why, said);
+    return rt_json_refuse(why, said);
 }
 
 /* Two slashes with nothing but blanks between them, from `p` on. */
@@ -54,16 +50,19 @@ static bool has_odd_escape(const char *p) {
 /* In Zaqar's order of checks. */
 static rt_code check_pointer(const char *pointer, rt_arena *a, rt_str *why) {
     const size_t len = strlen(pointer);
-    if (pointer[0] != '/') return refuse(why, rt_arena_printf(a, "Pointer `%s` does not start with \"/\".", pointer));
+    if (pointer[0] != '/') {
+        return rt_json_refuse(why, rt_arena_printf(a, "Pointer `%s` does not start with \"/\".", pointer));
+    }
     if (has_adjacent_slashes(pointer + 1)) {
-        return refuse(why, rt_arena_printf(a, "Pointer `%s` contains adjacent \"/\".", pointer));
+        return rt_json_refuse(why, rt_arena_printf(a, "Pointer `%s` contains adjacent \"/\".", pointer));
     }
     if (len > 1 && pointer[len - 1] == '/') {
-        return refuse(why, rt_arena_printf(a, "Pointer `%s` end with \"/\".", pointer));
+        return rt_json_refuse(why, rt_arena_printf(a, "Pointer `%s` end with \"/\".", pointer));
     }
     if (has_odd_escape(pointer)) {
-        return refuse(why, rt_arena_printf(a, "Pointer `%s` contains \"~\" not part of a recognized escape sequence.",
-                                           pointer));
+        return rt_json_refuse(why,
+                              rt_arena_printf(a, "Pointer `%s` contains \"~\" not part of a recognized escape sequence.",
+                                              pointer));
     }
     return RT_OK;
 }
@@ -100,19 +99,22 @@ static rt_code parse_pointer(const char *pointer, rt_arena *a, char *tokens[TOKE
         count++;
     }
     if (count == TOKENS) return RT_OK;
-    return refuse(why, rt_arena_printf(a, "Invalid JSON pointer for this resource: '/%.*s, e.g /metadata/key'",
-                                       RT_STR_ARG(all)));
+    return rt_json_refuse(why,
+                          rt_arena_printf(a, "Invalid JSON pointer for this resource: '/%.*s, e.g /metadata/key'",
+                                          RT_STR_ARG(all)));
 }
 
 static rt_code parse_change(const json_t *raw, rt_arena *a, rt_patch_change *out, rt_str *why) {
-    if (!json_is_object(raw)) return refuse(why, RT_STR("Operations must be JSON objects."));
+    if (!json_is_object(raw)) return rt_json_refuse(why, RT_STR("Operations must be JSON objects."));
     rt_code code = parse_op(raw, a, &out->op, why);
     if (code != RT_OK) return code;
     const json_t *path = json_object_get(raw, "path");
     // A path that is no string is as good as none.
-    if (!json_is_string(path)) return refuse(why, RT_STR("Unable to find 'path' in JSON Schema change"));
+    if (!json_is_string(path)) {
+        return rt_json_refuse(why, RT_STR("Unable to find 'path' in JSON Schema change"));
+    }
     if (strlen(json_string_value(path)) != json_string_length(path)) {
-        return refuse(why, RT_STR("A path can not contain a NUL character."));
+        return rt_json_refuse(why, RT_STR("A path can not contain a NUL character."));
     }
     char *tokens[TOKENS];
     code = parse_pointer(json_string_value(path), a, tokens, why);
@@ -122,21 +124,23 @@ static rt_code parse_change(const json_t *raw, rt_arena *a, rt_patch_change *out
     if (out->op == RT_PATCH_REMOVE) return RT_OK;
     out->value = json_object_get(raw, "value");
     if (out->value == NULL) {
-        return refuse(why, rt_arena_printf(a, "Operation \"%s\" requires a member named \"value\".", OP_NAMES[out->op]));
+        return rt_json_refuse(why,
+                              rt_arena_printf(a, "Operation \"%s\" requires a member named \"value\".", OP_NAMES[out->op]));
     }
     if (!rt_str_eq_nocase(rt_str_of(tokens[0]), RT_STR("metadata"))) {
-        return refuse(why, RT_STR("The root of path must be metadata, e.g /metadata/key."));
+        return rt_json_refuse(why, RT_STR("The root of path must be metadata, e.g /metadata/key."));
     }
     return RT_OK;
 }
 
 rt_code rt_patch_parse(const json_t *document, rt_arena *arena, rt_patch *out, rt_str *why) {
     if (!json_is_array(document)) {
-        return refuse(why, RT_STR("Request body must be a JSON array of operation objects."));
+        return rt_json_refuse(why, RT_STR("Request body must be a JSON array of operation objects."));
     }
     const size_t count = json_array_size(document);
     if (count > RT_PATCH_CHANGES_MAX) {
-        return refuse(why, rt_arena_printf(arena, "A patch may have %d operations at most.", RT_PATCH_CHANGES_MAX));
+        return rt_json_refuse(why,
+                              rt_arena_printf(arena, "A patch may have %d operations at most.", RT_PATCH_CHANGES_MAX));
     }
     *out = (rt_patch){.changes = rt_arena_alloc(arena, (count + 1) * sizeof *out->changes), .count = count};
     if (out->changes == NULL) return RT_E_NOMEM;

@@ -20,6 +20,11 @@ rt_json_fault rt_json_parse(rt_str text, json_t **out) {
     return RT_JSON_FINE;
 }
 
+rt_code rt_json_refuse(rt_str *why, rt_str text) {
+    *why = text;
+    return text.ptr == NULL ? RT_E_NOMEM : RT_E_INVALID;
+}
+
 bool rt_json_is_truthy(const json_t *v) {
     if (v == NULL) return false;
     switch (json_typeof(v)) {

@@ -16,6 +16,9 @@ void rt_json_write(rt_buf *out, const json_t *json);
 /* Adds a string with its quotes. What is not UTF-8 becomes U+FFFD. */
 void rt_json_write_str(rt_buf *out, rt_str s);
 
+/* For readers of what clients say: hands them `text` as *why. RT_E_INVALID, or RT_E_NOMEM where its ptr is NULL. */
+rt_code rt_json_refuse(rt_str *why, rt_str text);
+
 /* Python's bool(value): false for NULL (absent), null, false, 0, 0.0, "", [] and {}. */
 bool rt_json_is_truthy(const json_t *value);
 

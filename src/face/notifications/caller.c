@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "engine/metadata.h"
-#include "face/notifications/share.h"
+#include "face/notifications/signature.h"
 
 /* ---- Accept -------------------------------------------------------------------------------------------------------- */
 
@@ -134,7 +134,7 @@ static bool names_are_valid(rt_exchange *x, bool with_queue, const rt_caller *c)
 static bool is_let_in(rt_exchange *x) {
     rt_str signature, project = RT_STR_EMPTY;
     if (rt_exchange_header(x, "URL-Signature", &signature)) {
-        if (rt_share_verify(x)) return true;
+        if (rt_signature_admits(x)) return true;
         rt_zaqar_no_such_page(x);
         return false;
     }

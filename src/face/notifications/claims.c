@@ -19,16 +19,6 @@ typedef struct terms {
     int64_t ttl_s, grace_s;
 } terms;
 
-static bool take_int(rt_exchange *x, const rt_json_slice *s, const char *name, int64_t *out) {
-    if (s->kind == RT_JSON_ABSENT) return true;
-    if (s->kind == RT_JSON_INT || s->kind == RT_JSON_BOOL) {
-        *out = s->integer;
-        return true;
-    }
-    rt_zaqar_bad_body(x, "The value of the \"%s\" field must be a int.", name);
-    return false;
-}
-
 /* Of the body; what it leaves out is the default. False: replied. */
 static bool take_terms(rt_exchange *x, terms *out) {
     static const rt_str FIELDS[] = {{"ttl", 3}, {"grace", 5}};
@@ -39,7 +29,8 @@ static bool take_terms(rt_exchange *x, terms *out) {
         return false;
     }
     if (scan.top != RT_JSON_OBJECT) return !rt_zaqar_refuse_json(x, RT_JSON_MALFORMED);
-    return take_int(x, &scan.rows[0], "ttl", &out->ttl_s) && take_int(x, &scan.rows[1], "grace", &out->grace_s);
+    return rt_take_int_field(x, &scan.rows[0], "ttl", &out->ttl_s) &&
+           rt_take_int_field(x, &scan.rows[1], "grace", &out->grace_s);
 }
 
 static bool is_in_range(rt_exchange *x, const char *name, int64_t seconds) {

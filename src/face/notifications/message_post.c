@@ -100,26 +100,15 @@ static bool has_delays(rt_exchange *x, const rt_caller *caller, bool *out) {
     return false;
 }
 
-/* A field that Zaqar's int() check lets through: an integer or a bool. */
-static bool take_int(rt_exchange *x, const rt_json_slice *s, const char *name, int64_t *out) {
-    if (s->kind == RT_JSON_ABSENT) return true;
-    if (s->kind == RT_JSON_INT || s->kind == RT_JSON_BOOL) {
-        *out = s->integer;
-        return true;
-    }
-    rt_zaqar_bad_body(x, "The value of the \"%s\" field must be a int.", name);
-    return false;
-}
-
 static bool take_item(rt_exchange *x, const rt_json_slice row[FIELDS_COUNT], bool delays, rt_post_item *out) {
     *out = (rt_post_item){.ttl_s = 0, .delay_s = -1};
-    if (!take_int(x, &row[TTL], "ttl", &out->ttl_s)) return false;
+    if (!rt_take_int_field(x, &row[TTL], "ttl", &out->ttl_s)) return false;
     if (row[BODY].kind == RT_JSON_ABSENT) {
         rt_zaqar_bad_body(x, "Missing \"body\" field.");
         return false;
     }
     out->body = row[BODY].text;
-    return !delays || take_int(x, &row[DELAY], "delay", &out->delay_s);
+    return !delays || rt_take_int_field(x, &row[DELAY], "delay", &out->delay_s);
 }
 
 static bool is_in_range(rt_exchange *x, const rt_json_slice row[FIELDS_COUNT], bool delays, const rt_post_item *item) {

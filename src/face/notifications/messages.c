@@ -77,7 +77,7 @@ static rt_code read_page(rt_exchange *x, rt_view *view, const rt_caller *caller,
     return rt_read_messages(view, arena, &range, out, count);
 }
 
-/* A claim's id is shown only while the claim lasts. RT_E_ABSENT is none. */
+/* A claim's id is shown only while the claim lasts. */
 static void write_messages(rt_buf *body, rt_view *view, const rt_message_place *place, const rt_message *messages,
                            uint32_t count) {
     rt_buf_add(body, RT_STR("{\"messages\": ["));

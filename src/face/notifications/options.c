@@ -1,14 +1,9 @@
 #include "face/notifications/options.h"
 
-#include "json/policy_json.h"
+#include "face/notifications/queue_metadata.h"
 #include "json/tree.h"
 
 enum { SECRET_BYTES_MIN = 24, SECRET_BYTES_MAX = 64 };
-
-static rt_code refuse(rt_str *why, rt_str text) {
-    *why = text;
-    return text.ptr == NULL ? RT_E_NOMEM : RT_E_INVALID;
-}
 
 static rt_str text_of(const json_t *s) { return (rt_str){.ptr = json_string_value(s), .len = json_string_length(s)}; }
 
@@ -30,14 +25,16 @@ static bool has_control(rt_str s) {
 static rt_code check_header(rt_arena *a, rt_str name, const json_t *value, rt_str *why) {
     const rt_header_name kind = rt_attempt_header_name(name);
     if (kind == RT_HEADER_MALFORMED) {
-        return refuse(why, RT_STR("The name of a header in post_headers is not valid."));
+        return rt_json_refuse(why, RT_STR("The name of a header in post_headers is not valid."));
     }
     if (kind == RT_HEADER_RESERVED) {
-        return refuse(why, rt_arena_printf(a, "The header %.*s can not be set by post_headers.", RT_STR_ARG(name)));
+        return rt_json_refuse(why,
+                              rt_arena_printf(a, "The header %.*s can not be set by post_headers.", RT_STR_ARG(name)));
     }
     if (!json_is_string(value) || has_control(text_of(value))) {
-        return refuse(why, rt_arena_printf(a, "The value of the header %.*s in post_headers must be a string without "
-                                           "control characters.", RT_STR_ARG(name)));
+        return rt_json_refuse(why,
+                              rt_arena_printf(a, "The value of the header %.*s in post_headers must be a string without "
+                                              "control characters.", RT_STR_ARG(name)));
     }
     return RT_OK;
 }
@@ -46,9 +43,10 @@ static rt_code take_headers(const json_t *json, rt_arena *a, rt_subscription *ou
     const json_t *headers = either(json, "post_headers", "_post_headers");
     out->headers = RT_STR_EMPTY;
     if (!rt_json_is_truthy(headers)) return RT_OK;
-    if (!json_is_object(headers)) return refuse(why, RT_STR("post_headers must be a dict."));
+    if (!json_is_object(headers)) return rt_json_refuse(why, RT_STR("post_headers must be a dict."));
     if (json_object_size(headers) > RT_POST_HEADERS_MAX) {
-        return refuse(why, rt_arena_printf(a, "post_headers may have %d headers at most.", RT_POST_HEADERS_MAX));
+        return rt_json_refuse(why,
+                              rt_arena_printf(a, "post_headers may have %d headers at most.", RT_POST_HEADERS_MAX));
     }
     rt_buf lines = {0};
     rt_code code = RT_OK;
@@ -63,7 +61,8 @@ static rt_code take_headers(const json_t *json, rt_arena *a, rt_subscription *ou
         rt_buf_add_char(&lines, '\n');
     }
     if (code == RT_OK && lines.len > RT_POST_HEADERS_BYTES_MAX) {
-        code = refuse(why, rt_arena_printf(a, "post_headers may have %d bytes at most.", RT_POST_HEADERS_BYTES_MAX));
+        code = rt_json_refuse(why,
+                              rt_arena_printf(a, "post_headers may have %d bytes at most.", RT_POST_HEADERS_BYTES_MAX));
     }
     if (code == RT_OK) out->headers = lines.failed ? (rt_str){0} : rt_arena_dup(a, rt_buf_str(&lines));
     rt_buf_deinit(&lines);
@@ -82,7 +81,7 @@ static rt_code take_post_data(const json_t *json, rt_arena *a, rt_subscription *
         out->post_data = text.failed ? (rt_str){0} : rt_arena_dup(a, rt_buf_str(&text));
         rt_buf_deinit(&text);
     } else {
-        return refuse(why, RT_STR("post_data must be a string."));
+        return rt_json_refuse(why, RT_STR("post_data must be a string."));
     }
     return out->post_data.ptr == NULL ? RT_E_NOMEM : RT_OK;
 }
@@ -124,8 +123,9 @@ static rt_code take_secrets(const json_t *json, rt_arena *a, rt_subscription *ou
         if (out->secrets[i].ptr == NULL) return RT_E_NOMEM;
     }
     if (fine) return RT_OK;
-    return refuse(why, rt_arena_printf(a, "secret must be whsec_ followed by base64 of %d to %d bytes, or a list of up "
-                                       "to %d such strings.", SECRET_BYTES_MIN, SECRET_BYTES_MAX, RT_SECRETS_MAX));
+    return rt_json_refuse(why,
+                          rt_arena_printf(a, "secret must be whsec_ followed by base64 of %d to %d bytes, or a list of up "
+                                          "to %d such strings.", SECRET_BYTES_MIN, SECRET_BYTES_MAX, RT_SECRETS_MAX));
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------------------------ */
@@ -135,21 +135,12 @@ static rt_code take_mail_field(const json_t *json, const char *name, rt_arena *a
     *out = RT_STR_EMPTY;
     if (!rt_json_is_truthy(v)) return RT_OK;
     if (!json_is_string(v) || json_string_length(v) > RT_MAIL_FIELD_MAX || has_control(text_of(v))) {
-        return refuse(why, rt_arena_printf(a, "%s must be a string of at most %d bytes without control characters.",
-                                           name, RT_MAIL_FIELD_MAX));
+        return rt_json_refuse(why,
+                              rt_arena_printf(a, "%s must be a string of at most %d bytes without control characters.",
+                                              name, RT_MAIL_FIELD_MAX));
     }
     *out = rt_arena_dup(a, text_of(v));
     return out->ptr == NULL ? RT_E_NOMEM : RT_OK;
-}
-
-static rt_code take_policy(const json_t *json, rt_arena *a, rt_subscription *out, rt_str *why) {
-    const json_t *policy = json_object_get(json, "_retry_policy");
-    rt_err err;
-    const rt_code code = rt_policy_from_json(policy, &out->policy, &err);
-    if (code == RT_E_INVALID) return refuse(why, rt_arena_dup(a, rt_str_of(err.msg)));
-    // An empty policy is one, that of the defaults: it is not looked up in the queue.
-    out->has_policy = policy != NULL && !json_is_null(policy);
-    return code;
 }
 
 static rt_code keep_text(const json_t *json, rt_arena *a, rt_subscription *out, rt_str *why) {
@@ -160,13 +151,17 @@ static rt_code keep_text(const json_t *json, rt_arena *a, rt_subscription *out, 
     out->options_json = text.failed || !fits ? (rt_str){0} : rt_arena_dup(a, rt_buf_str(&text));
     const bool failed = text.failed;
     rt_buf_deinit(&text);
-    if (!failed && !fits) return refuse(why, rt_arena_printf(a, "Options may have %d bytes at most.", RT_OPTIONS_BYTES_MAX));
+    if (!failed && !fits) {
+        return rt_json_refuse(why, rt_arena_printf(a, "Options may have %d bytes at most.", RT_OPTIONS_BYTES_MAX));
+    }
     return out->options_json.ptr == NULL ? RT_E_NOMEM : RT_OK;
 }
 
 rt_code rt_options_from_json(const json_t *json, rt_arena *arena, rt_subscription *out, rt_str *why) {
-    if (rt_json_is_truthy(json) && !json_is_object(json)) return refuse(why, RT_STR("Options must be a dict."));
-    rt_code code = take_policy(json, arena, out, why);
+    if (rt_json_is_truthy(json) && !json_is_object(json)) {
+        return rt_json_refuse(why, RT_STR("Options must be a dict."));
+    }
+    rt_code code = rt_retry_policy_take(json, arena, &out->has_policy, &out->policy, why);
     if (code == RT_OK) code = take_headers(json, arena, out, why);
     if (code == RT_OK) code = take_post_data(json, arena, out, why);
     if (code == RT_OK) code = take_secrets(json, arena, out, why);

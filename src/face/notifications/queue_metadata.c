@@ -28,11 +28,6 @@ static const reserved INTEGERS[] = {
 };
 enum { INTEGERS_COUNT = sizeof INTEGERS / sizeof *INTEGERS };
 
-static rt_code refuse(rt_str *why, rt_str text) {
-    *why = text;
-    return text.ptr == NULL ? RT_E_NOMEM : RT_E_INVALID;
-}
-
 /* Python's int: true is 1, false and 0.0 are 0. */
 static bool as_integer(const json_t *v, int64_t *out) {
     if (json_is_integer(v)) *out = json_integer_value(v);
@@ -46,12 +41,12 @@ static rt_code take_integer(const reserved *r, const json_t *json, rt_arena *a, 
     const json_t *v = json_object_get(json, r->key);
     if (v == NULL || json_is_null(v)) return RT_OK;
     int64_t value;
-    if (!as_integer(v, &value)) return refuse(why, rt_arena_printf(a, "%s must be integer.", r->key));
+    if (!as_integer(v, &value)) return rt_json_refuse(why, rt_arena_printf(a, "%s must be integer.", r->key));
     if (r->range_text == NULL) {
         if (value < r->min) value = r->min;
         if (value > r->max) value = r->max;
     }
-    if (value < r->min || value > r->max) return refuse(why, rt_str_of(r->range_text));
+    if (value < r->min || value > r->max) return rt_json_refuse(why, rt_str_of(r->range_text));
     const uint32_t stored = (uint32_t)value;
     memcpy((char *)out + r->offset, &stored, sizeof stored);
     return RT_OK;
@@ -70,13 +65,12 @@ bool rt_metadata_is_reserved(const char *key) {
     return false;
 }
 
-static rt_code take_policy(const json_t *json, rt_arena *a, rt_metadata *out, rt_str *why) {
+rt_code rt_retry_policy_take(const json_t *json, rt_arena *arena, bool *given, rt_delivery_policy *out, rt_str *why) {
     const json_t *policy = json_object_get(json, "_retry_policy");
     rt_err err;
-    const rt_code code = rt_policy_from_json(policy, &out->policy, &err);
-    if (code == RT_E_INVALID) return refuse(why, rt_arena_dup(a, rt_str_of(err.msg)));
-    // An empty policy is one: that of the defaults.
-    out->has_policy = policy != NULL && !json_is_null(policy);
+    const rt_code code = rt_policy_from_json(policy, out, &err);
+    if (code == RT_E_INVALID) return rt_json_refuse(why, rt_arena_dup(arena, rt_str_of(err.msg)));
+    *given = policy != NULL && !json_is_null(policy);
     return code;
 }
 
@@ -88,7 +82,7 @@ rt_code rt_metadata_from_json(const json_t *json, rt_arena *arena, rt_metadata *
     }
     const json_t *encrypt = json_object_get(json, "_enable_encrypt_messages");
     if (rt_json_is_truthy(encrypt) && !json_is_true(encrypt)) {
-        return refuse(why, RT_STR("_enable_encrypt_messages must be boolean."));
+        return rt_json_refuse(why, RT_STR("_enable_encrypt_messages must be boolean."));
     }
     // Zaqar takes anything for its name; only what is a text can be one.
     const json_t *dead_letters = json_object_get(json, "_dead_letter_queue");
@@ -97,7 +91,7 @@ rt_code rt_metadata_from_json(const json_t *json, rt_arena *arena, rt_metadata *
         out->dead_letter_queue = rt_arena_dup(arena, rt_str_of(json_string_value(dead_letters)));
         if (out->dead_letter_queue.ptr == NULL) return RT_E_NOMEM;
     }
-    const rt_code code = take_policy(json, arena, out, why);
+    const rt_code code = rt_retry_policy_take(json, arena, &out->has_policy, &out->policy, why);
     if (code != RT_OK) return code;
     rt_buf text = {0};
     rt_json_write(&text, json);
@@ -114,7 +108,7 @@ static bool set_default(json_t *json, const char *key, json_t *value) {
     return true;
 }
 
-bool rt_metadata_write_tree(rt_buf *out, const json_t *stored) {
+static bool write_tree(rt_buf *out, const json_t *stored) {
     json_t *json = json_deep_copy(stored);
     const bool whole = json != NULL &&
                        set_default(json, "_max_messages_post_size", json_integer(RT_POST_BYTES_MAX)) &&
@@ -132,7 +126,7 @@ bool rt_metadata_write_tree(rt_buf *out, const json_t *stored) {
 bool rt_metadata_write(rt_buf *out, rt_str stored) {
     json_t *json;
     if (rt_json_parse(stored, &json) != RT_JSON_FINE) return false;
-    const bool whole = json_is_object(json) && rt_metadata_write_tree(out, json);
+    const bool whole = json_is_object(json) && write_tree(out, json);
     json_decref(json);
     return whole;
 }

@@ -20,9 +20,13 @@ bool rt_metadata_is_reserved(const char *key);
  * `arena`. RT_E_INVALID: *why is what Zaqar says, in the arena. RT_E_NOMEM. */
 RT_MUST_USE rt_code rt_metadata_from_json(const json_t *json, rt_arena *arena, rt_metadata *out, rt_str *why);
 
+/* `_retry_policy` of a queue's metadata or of a subscription's options. *given: there is one; an empty one is that of all
+ * defaults. RT_E_INVALID and *why as above. RT_E_NOMEM. */
+RT_MUST_USE rt_code rt_retry_policy_take(const json_t *json, rt_arena *arena, bool *given, rt_delivery_policy *out,
+                                         rt_str *why);
+
 /* Adds the metadata as a client sees it: what is stored, and the defaults of reserved keys that are absent or falsy.
  * `stored` is the text of an object ("{}" for a queue that is not there). False: it is none. */
 bool rt_metadata_write(rt_buf *out, rt_str stored);
-bool rt_metadata_write_tree(rt_buf *out, const json_t *stored);
 
 #endif

@@ -97,6 +97,16 @@ bool rt_take_bool(rt_exchange *x, const char *name, bool *out, bool *given) {
            refuse_parameter(x, name, "The value of the parameter must be \"true\" or \"false\".");
 }
 
+bool rt_take_int_field(rt_exchange *x, const rt_json_slice *s, const char *name, int64_t *out) {
+    if (s->kind == RT_JSON_ABSENT) return true;
+    if (s->kind == RT_JSON_INT || s->kind == RT_JSON_BOOL) {
+        *out = s->integer;
+        return true;
+    }
+    rt_zaqar_bad_body(x, "The value of the \"%s\" field must be a int.", name);
+    return false;
+}
+
 bool rt_take_document(rt_exchange *x, json_type type, json_t **out) {
     if (!rt_exchange_has_body(x)) {
         rt_zaqar_bad_body(x, "Request body can not be empty");

@@ -47,6 +47,9 @@ void rt_link_write(rt_buf *out, rt_link *l, rt_str path, bool there);
 bool rt_take_int(rt_exchange *x, const char *name, int64_t *out, bool *given);
 bool rt_take_bool(rt_exchange *x, const char *name, bool *out, bool *given);
 
+/* A field of a body, as Zaqar's int() takes it: an integer or a bool. Absent leaves *out. False: replied 400. */
+bool rt_take_int_field(rt_exchange *x, const rt_json_slice *s, const char *name, int64_t *out);
+
 /* The body as an owned tree of the type that is wanted (for json_decref). False: replied 400. A body that is not there at
  * all is refused too. */
 bool rt_take_document(rt_exchange *x, json_type type, json_t **out);

@@ -10,57 +10,6 @@
 
 enum { DEFAULT_LIFE_S = 86400 };
 
-/* ---- use ----------------------------------------------------------------------------------------------------------- */
-
-/* Cuts "a,b" into out[]. False: too many. */
-static bool split(rt_str text, rt_str out[RT_SIGNED_LIST_MAX], size_t *count) {
-    bool more = true;
-    *count = 0;
-    while (more) {
-        if (*count == RT_SIGNED_LIST_MAX) return false;
-        more = rt_str_cut(text, ',', &out[*count], &text);
-        (*count)++;
-    }
-    return true;
-}
-
-/* The path itself or one below it. */
-static bool covers(rt_str signed_path, rt_str path) {
-    if (signed_path.len == 0 || !rt_str_starts(path, signed_path)) return false;
-    return path.len == signed_path.len || path.ptr[signed_path.len] == '/';
-}
-
-static bool is_for_this(const rt_exchange *x, const rt_signed_url *url) {
-    bool method = false, path = false;
-    for (size_t i = 0; i < url->methods_count; i++) {
-        method = method || rt_str_eq(url->methods[i], rt_exchange_method(x));
-    }
-    for (size_t i = 0; i < url->paths_count; i++) path = path || covers(url->paths[i], rt_exchange_path(x));
-    return method && path;
-}
-
-bool rt_share_verify(const rt_exchange *x) {
-    const rt_api *api = rt_api_of(x);
-    rt_str signature, expires, methods, paths;
-    rt_signed_url url;
-    int64_t expires_s;
-    if (!rt_exchange_header(x, "URL-Signature", &signature) || !rt_exchange_header(x, "URL-Expires", &expires) ||
-        !rt_exchange_header(x, "URL-Methods", &methods) || !rt_exchange_header(x, "URL-Paths", &paths) ||
-        !rt_exchange_header(x, "X-Project-ID", &url.project)) {
-        return false;
-    }
-    if (!split(methods, url.methods, &url.methods_count) || !split(paths, url.paths, &url.paths_count) ||
-        !is_for_this(x, &url) || !rt_timestamp_parse(expires, &expires_s) || expires_s <= api->now_ms() / 1000) {
-        return false;
-    }
-    url.expires = rt_timestamp_format(expires_s);
-    rt_signature made;
-    if (rt_signature_make(api->signing_key, &url, &made) != RT_OK) return false;
-    return rt_str_eq_secret(signature, rt_str_of(made.s));
-}
-
-/* ---- making -------------------------------------------------------------------------------------------------------- */
-
 /* Adds `item` in Python's way of showing a set; `any` says that it is not the first. */
 static void add_to_set(rt_buf *set, bool *any, rt_str item) {
     rt_buf_add(set, *any ? RT_STR(", ") : RT_STR("{"));

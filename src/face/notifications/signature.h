@@ -24,6 +24,10 @@ typedef struct rt_signed_url {
  * RT_E_NOMEM. */
 RT_MUST_USE rt_code rt_signature_make(rt_str key, rt_signed_url *url, rt_signature *out);
 
+/* Do the URL-* headers and X-Project-ID of this request carry a signature of ours, for this method and this path or one
+ * above it, that has not run out? */
+bool rt_signature_admits(const rt_exchange *x);
+
 /* The server's signing key, kept in the store: read, or made and stored at the first start. Waits for the engine, so it must
  * be running; not for the engine's own thread. `out` is NUL-terminated hex. */
 RT_MUST_USE rt_code rt_signing_key_load(const rt_api *api, char out[RT_SIGNING_KEY_LEN + 1], rt_err *err);
