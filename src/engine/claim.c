@@ -104,12 +104,8 @@ static rt_code move_worn(const picking *p, rt_str tenant) {
 }
 
 static rt_code take(rt_tx *tx, rt_claim_create *c, rt_message *m) {
-    rt_str body;
-    const rt_code code = rt_view_body(tx->view, m->job.body, &body);
-    if (code == RT_E_ABSENT) return rt_fail(tx->err, RT_E_CORRUPT, 0, "a message has lost its body");
-    if (code != RT_OK) return code;
-    m->body = rt_arena_dup(c->arena, body);
-    if (m->body.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a message");
+    const rt_code code = rt_message_copy_body(tx->view, c->arena, m);
+    if (code != RT_OK) return rt_fail(tx->err, code, 0, "the body of a message cannot be read");
     const rt_job was = m->job;
     m->job.state = RT_JOB_LEASED;
     m->job.lease = c->lease.id;

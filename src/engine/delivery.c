@@ -87,7 +87,6 @@ static void write_lease(rt_tx *tx, const rt_job *job, const rt_start *start) {
     tx->frees = true;
 }
 
-/* Both strings lent; the attempt copies them. */
 static rt_code build_attempt(rt_tx *tx, const rt_job *job, const governed *by, rt_start *start) {
     rt_str body;
     rt_code code = rt_view_body(tx->view, job->body, &body);

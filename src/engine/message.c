@@ -17,11 +17,18 @@ void rt_job_end(rt_tx *tx, const rt_job *was, rt_reason reason) {
     tx->frees = true;
 }
 
-/* A message of this list that a client may see now. */
-static bool is_there(const rt_job *job, rt_id jobs, int64_t now_ms) {
+bool rt_message_is_there(const rt_job *job, rt_id jobs, int64_t now_ms) {
     if (job->queue != jobs || !(job->flags & RT_JOB_PULL)) return false;
     if (job->state == RT_JOB_DEAD || job->state == RT_JOB_DONE) return false;
     return job->expires_ms == 0 || job->expires_ms > now_ms;
+}
+
+rt_code rt_message_copy_body(rt_view *v, rt_arena *arena, rt_message *m) {
+    rt_str body;
+    const rt_code code = rt_view_body(v, m->job.body, &body);
+    if (code != RT_OK) return code == RT_E_ABSENT ? RT_E_CORRUPT : code;
+    m->body = rt_arena_dup(arena, body);
+    return m->body.ptr == NULL ? RT_E_NOMEM : RT_OK;
 }
 
 /* The live lease of list `jobs` with this id; *live false: none. */
@@ -138,7 +145,7 @@ static rt_code decide_delete(rt_tx *tx, rt_command *cmd) {
     rt_job job;
     code = rt_view_job(tx->view, c->id, &job);
     if (code != RT_OK) return code == RT_E_ABSENT ? RT_OK : code;
-    if (!is_there(&job, queue.jobs, tx->now_ms)) return RT_OK;
+    if (!rt_message_is_there(&job, queue.jobs, tx->now_ms)) return RT_OK;
     code = check_delete(tx, c, &job);
     if (code == RT_OK) rt_job_end(tx, &job, RT_REASON_DELETED);
     return code;
@@ -169,7 +176,7 @@ static rt_code decide_delete_many(rt_tx *tx, rt_command *cmd) {
         if (is_repeated(c, i)) continue;
         code = rt_view_job(tx->view, c->ids[i], &job);
         if (code != RT_OK && code != RT_E_ABSENT) return code;
-        if (code == RT_OK && is_there(&job, queue.jobs, tx->now_ms)) rt_job_end(tx, &job, RT_REASON_DELETED);
+        if (code == RT_OK && rt_message_is_there(&job, queue.jobs, tx->now_ms)) rt_job_end(tx, &job, RT_REASON_DELETED);
     }
     return RT_OK;
 }
@@ -211,12 +218,8 @@ static rt_code decide_pop(rt_tx *tx, rt_command *cmd) {
     code = rt_view_jobs(tx->view, &range, add_free, &p);
     for (uint32_t i = 0; i < c->count && code == RT_OK; i++) {
         rt_message *m = &c->messages[i];
-        rt_str body;
-        code = rt_view_body(tx->view, m->job.body, &body);
-        if (code == RT_E_ABSENT) return rt_fail(tx->err, RT_E_CORRUPT, 0, "a message has lost its body");
-        if (code != RT_OK) return code;
-        m->body = rt_arena_dup(c->arena, body);
-        if (m->body.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a message");
+        code = rt_message_copy_body(tx->view, c->arena, m);
+        if (code != RT_OK) return rt_fail(tx->err, code, 0, "the body of a message cannot be read");
         rt_job_end(tx, &m->job, RT_REASON_DELETED);
     }
     return code;

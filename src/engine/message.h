@@ -72,6 +72,11 @@ typedef struct rt_pop {
 } rt_pop;
 void rt_pop_init(rt_pop *c);
 
+/* A message of list `jobs` that a client may see now: neither ended nor expired; claimed or delayed it may be. */
+bool rt_message_is_there(const rt_job *job, rt_id jobs, int64_t now_ms);
+/* m->body: a copy in `arena` of what m->job names. RT_E_CORRUPT: there is none. */
+rt_code rt_message_copy_body(rt_view *v, rt_arena *arena, rt_message *m);
+
 /* For decisions: ends a message or delivery (state DONE with an event). */
 void rt_job_end(rt_tx *tx, const rt_job *was, rt_reason reason);
 

@@ -56,12 +56,6 @@ rt_code rt_read_queues(rt_view *v, rt_str tenant, rt_str after, rt_each_metadata
 
 /* ---- messages ---------------------------------------------------------------------------------------- */
 
-static bool is_message(const rt_job *job, rt_id jobs, int64_t now_ms) {
-    if (job->queue != jobs || !(job->flags & RT_JOB_PULL)) return false;
-    if (job->state == RT_JOB_DEAD || job->state == RT_JOB_DONE) return false;
-    return !has_ended(job->expires_ms, now_ms);
-}
-
 rt_id rt_read_claim_of(rt_view *v, const rt_job *job, int64_t now_ms) {
     if (job->state != RT_JOB_LEASED || !(job->flags & RT_JOB_PULL)) return 0;
     rt_lease lease;
@@ -69,14 +63,9 @@ rt_id rt_read_claim_of(rt_view *v, const rt_job *job, int64_t now_ms) {
     return live ? job->lease : 0;
 }
 
-/* The message as a client sees it, its body copied. */
 static rt_code copy_message(rt_view *v, rt_arena *a, const rt_job *job, rt_message *out) {
-    rt_str body;
-    const rt_code code = rt_view_body(v, job->body, &body);
-    if (code != RT_OK) return code == RT_E_ABSENT ? RT_E_CORRUPT : code;
     out->job = *job;
-    out->body = rt_arena_dup(a, body);
-    return out->body.ptr == NULL ? RT_E_NOMEM : RT_OK;
+    return rt_message_copy_body(v, a, out);
 }
 
 /* Jobs are copied out of the listing before anything else is read: a view answers one question at a time. */
@@ -146,7 +135,7 @@ rt_code rt_read_message(rt_view *v, rt_arena *a, rt_id jobs, rt_id id, int64_t n
     rt_job job;
     const rt_code code = rt_view_job(v, id, &job);
     if (code != RT_OK) return code;
-    return is_message(&job, jobs, now_ms) ? copy_message(v, a, &job, out) : RT_E_ABSENT;
+    return rt_message_is_there(&job, jobs, now_ms) ? copy_message(v, a, &job, out) : RT_E_ABSENT;
 }
 
 rt_code rt_read_claim(rt_view *v, rt_arena *a, rt_id jobs, rt_id claim, int64_t now_ms, rt_lease *lease,
@@ -162,7 +151,7 @@ rt_code rt_read_claim(rt_view *v, rt_arena *a, rt_id jobs, rt_id claim, int64_t 
         code = rt_view_job(v, found.jobs[i], &job);
         if (code == RT_E_ABSENT) continue;
         if (code != RT_OK) return code;
-        const bool held = job.state == RT_JOB_LEASED && job.lease == claim && is_message(&job, jobs, now_ms);
+        const bool held = job.state == RT_JOB_LEASED && job.lease == claim && rt_message_is_there(&job, jobs, now_ms);
         if (!held) continue;
         code = copy_message(v, a, &job, &out[*count]);
         if (code != RT_OK) return code;

@@ -13,7 +13,7 @@
 /* RT_E_ABSENT: no such queue. *version is what rt_queue_replace wants. */
 rt_code rt_read_metadata(rt_view *v, rt_arena *a, rt_str tenant, rt_str queue, rt_metadata *out, uint64_t *version);
 
-/* Queues of a tenant by name, after `after` (exclusive). Returns how many; *name is the queue's. */
+/* Queues of a tenant by name, behind `after`. */
 typedef bool rt_each_metadata(void *ctx, rt_str queue, const rt_metadata *m);
 rt_code rt_read_queues(rt_view *v, rt_str tenant, rt_str after, rt_each_metadata *each, void *ctx);
 

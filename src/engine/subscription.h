@@ -34,8 +34,8 @@ typedef struct rt_subscription_create {
     rt_command cmd;
     rt_str tenant, queue;
     rt_subscription like;    /* id, queue, tenant, queue_name, created_ms are filled in */
+    /* NULL: no confirmation is sent. Writes its body, in `arena`, once the id is known; ptr NULL: out of memory. Pure. */
     void (*confirm)(struct rt_subscription_create *c, rt_id id, int64_t expires_ms, rt_arena *arena, rt_str *body);
-                             /* writes the confirmation's body once the id is known; NULL: none is sent. Pure. */
     rt_id id;                /* out */
     bool existed;            /* out */
 } rt_subscription_create;
