@@ -9,11 +9,10 @@
 enum { RT_CHART_GROUPS_MAX = 4 };
 
 typedef struct rt_chart {
-    const uint64_t
-        *values; /* count >= 1; more than there are columns are drawn as the largest of each bundle */
+    const uint64_t *values; /* where there are more than columns, the largest of each bundle is drawn */
     const uint8_t *groups;  /* values[i]'s group, below RT_CHART_GROUPS_MAX, never falling; NULL: all in 0 */
-    size_t count;
-    const char *top_label; /* the largest value, in at most 10 places */
+    size_t count;           /* >= 1 */
+    const char *top_label;  /* the largest value, in at most 10 places */
     const char *const *group_names; /* the legend; NULL: none */
     bool colour;
 } rt_chart;

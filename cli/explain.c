@@ -100,22 +100,32 @@ static int read_request(const rt_explain_io *io, request *r, int argc, char **ar
     return 0;
 }
 
-/* The subject, or standard input. One byte more than allowed is read, so that the parser can refuse it. */
-static bool read_text(const rt_explain_io *io, const request *r, char *buffer, size_t size, rt_str *out) {
-    if (strcmp(r->subject, "-") != 0) {
-        *out = rt_str_of(r->subject);
-        return true;
-    }
-    *out = (rt_str){.ptr = buffer, .len = fread(buffer, 1, size, io->in)};
-    if (ferror(io->in) == 0) return true;
-    (void)fprintf(io->err, "retryctl: standard input: %s\n", strerror(errno));
-    return false;
-}
-
 static int finish(const rt_explain_io *io) {
     if (fflush(io->out) == 0 && ferror(io->out) == 0) return 0;
     (void)fprintf(io->err, "retryctl: cannot write: %s\n", strerror(errno));
     return EXIT_REFUSED;
+}
+
+/* What is to be explained. One byte more than allowed is read, so that the parser can refuse it. False: nothing; *status
+ * is the end. */
+static bool take_request(const rt_explain_io *io, request *r, int argc, char **argv,
+                         char buffer[RT_POLICY_JSON_BYTES_MAX + 1], rt_str *text, int *status) {
+    *status = read_request(io, r, argc, argv);
+    if (*status != 0) return false;
+    if (r->help) {
+        (void)fputs(r->usage, io->out);
+        *status = finish(io);
+        return false;
+    }
+    if (strcmp(r->subject, "-") != 0) {
+        *text = rt_str_of(r->subject);
+        return true;
+    }
+    *text = (rt_str){.ptr = buffer, .len = fread(buffer, 1, RT_POLICY_JSON_BYTES_MAX + 1, io->in)};
+    if (ferror(io->in) == 0) return true;
+    (void)fprintf(io->err, "retryctl: standard input: %s\n", strerror(errno));
+    *status = EXIT_REFUSED;
+    return false;
 }
 
 // ---- for people ---------------------------------------------------------------------------------
@@ -331,15 +341,10 @@ static int out_of_memory(const rt_explain_io *io) {
 
 int rt_explain_policy_on(const rt_explain_io *io, int argc, char **argv) {
     request r = {.usage = POLICY_USAGE};
-    const int status = read_request(io, &r, argc, argv);
-    if (status != 0) return status;
-    if (r.help) {
-        (void)fputs(r.usage, io->out);
-        return finish(io);
-    }
     char buffer[RT_POLICY_JSON_BYTES_MAX + 1];
     rt_str text;
-    if (!read_text(io, &r, buffer, sizeof buffer, &text)) return EXIT_REFUSED;
+    int status;
+    if (!take_request(io, &r, argc, argv, buffer, &text, &status)) return status;
     rt_delivery_policy p;
     rt_err err;
     if (rt_policy_from_text(text, &p, &err) != RT_OK) return refuse(io, &err);
@@ -396,15 +401,10 @@ static void print_backoff_summary(FILE *out, const rt_work_backoff *b, uint64_t 
 
 int rt_explain_backoff_on(const rt_explain_io *io, int argc, char **argv) {
     request r = {.usage = BACKOFF_USAGE, .is_backoff = true, .count = INTERVALS_PRESET};
-    const int status = read_request(io, &r, argc, argv);
-    if (status != 0) return status;
-    if (r.help) {
-        (void)fputs(r.usage, io->out);
-        return finish(io);
-    }
     char buffer[RT_POLICY_JSON_BYTES_MAX + 1];
     rt_str text;
-    if (!read_text(io, &r, buffer, sizeof buffer, &text)) return EXIT_REFUSED;
+    int status;
+    if (!take_request(io, &r, argc, argv, buffer, &text, &status)) return status;
     rt_work_backoff descriptor;
     bool given;
     rt_err err;

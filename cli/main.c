@@ -1,15 +1,14 @@
 #include <curl/curl.h>
-#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/str.h"
 #include "commands.h"
 #include "explain.h"
 
-/* ---- without a server
- * -------------------------------------------------------------------------------------- */
+/* ---- without a server ------------------------------------------------------------------------------------ */
 
 enum { EXPLAIN_ARGS_MAX = 16 };
 
@@ -39,8 +38,7 @@ static int explain_backoff(const rt_cli *cli, int argc, char **argv) {
     return explain(cli, argc, argv, rt_explain_backoff);
 }
 
-/* ---- commands
- * ---------------------------------------------------------------------------------------------- */
+/* ---- commands -------------------------------------------------------------------------------------------- */
 
 /* The first words of the command line say what to do; longer matches stand first. */
 static const struct {
@@ -89,9 +87,7 @@ static void print_help(FILE *out) {
                 out);
 }
 
-/* ---- options
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- options --------------------------------------------------------------------------------------------- */
 
 /* Where the value of an option goes; exactly one of the two. */
 typedef struct option_spot {
@@ -102,10 +98,10 @@ typedef struct option_spot {
 } option_spot;
 
 static bool to_number(const char *text, long *out) {
-    char *end;
-    errno = 0;
-    *out = strtol(text, &end, 10);
-    return errno == 0 && end != text && *end == '\0' && *out >= 0;
+    int64_t number;
+    if (!rt_str_to_i64(rt_str_of(text), &number) || number < 0) return false;
+    *out = number;
+    return true;
 }
 
 /* Takes option argv[*i] and its value. False: said why. */
@@ -142,8 +138,7 @@ static bool take_option(rt_cli *cli, int argc, char **argv, int *i) {
     return false;
 }
 
-/* ---- dispatch
- * -------------------------------------------------------------------------------------------------------- */
+/* ---- dispatch -------------------------------------------------------------------------------------------- */
 
 static int run(const rt_cli *cli, int count, char **words) {
     for (int i = 0; i < COMMANDS_COUNT; i++) {

@@ -8,7 +8,7 @@
 
 enum { ROWS_MAX = 20 };
 
-/* The busiest queues on top, then the newest events, drawn again every interval until Ctrl-C. */
+/* `clear`: over what was drawn before. */
 static void draw(const json_t *queues, bool clear) {
     static const rt_column COLUMNS[] = {
         {"KIND", "kind", 0, false}, {"READY", "ready", 0, true},        {"SCHEDULED", "scheduled", 0, true},
