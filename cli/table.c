@@ -12,7 +12,8 @@ bool rt_colour(void) {
     return isatty(STDOUT_FILENO) && (no == NULL || no[0] == '\0');
 }
 
-const char *rt_colour_of(const char *word) {
+/* The escape for a state or an event: "delivered" green, "dead" red, …; "" without colours. */
+static const char *colour_of(const char *word) {
     static const struct {
         const char *word, *escape;
     } COLOURS[] = {
@@ -27,7 +28,7 @@ const char *rt_colour_of(const char *word) {
     return "";
 }
 
-const char *rt_colour_end(void) { return rt_colour() ? "\033[0m" : ""; }
+static const char *colour_end(void) { return rt_colour() ? "\033[0m" : ""; }
 
 /* What a terminal shows of a UTF-8 text: one place a character is near enough. */
 static int places(const char *text) {
@@ -81,9 +82,9 @@ static void measure(const json_t *rows, const rt_column columns[], size_t count,
 
 static void put(const char *text, int width, bool right, bool last) {
     const int pad = width - places(text);
-    const char *colour = rt_colour_of(text);
+    const char *colour = colour_of(text);
     if (right) (void)printf("%*s", pad, "");
-    (void)printf("%s%s%s", colour, text, colour[0] == '\0' ? "" : rt_colour_end());
+    (void)printf("%s%s%s", colour, text, colour[0] == '\0' ? "" : colour_end());
     if (!right && !last) (void)printf("%*s", pad, "");
     (void)fputs(last ? "\n" : "  ", stdout);
 }
@@ -113,6 +114,6 @@ void rt_fields_print(json_t *object) {
     char text[CELL_BYTES];
     json_object_foreach(object, key, value) {
         cell(value, 0, text);
-        (void)printf("%-14s %s%s%s\n", key, rt_colour_of(text), text, rt_colour_end());
+        (void)printf("%-14s %s%s%s\n", key, colour_of(text), text, colour_end());
     }
 }

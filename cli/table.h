@@ -18,8 +18,5 @@ void rt_table_print(const json_t *rows, const rt_column columns[], size_t count,
 void rt_fields_print(json_t *object);
 /* Whether to use colours: a terminal, and no NO_COLOR. */
 bool rt_colour(void);
-/* The escape for a state or an event: "delivered" green, "dead" red, …; "" without colours. */
-const char *rt_colour_of(const char *word);
-const char *rt_colour_end(void);
 
 #endif

@@ -43,7 +43,7 @@ struct rt_exchange {
     atomic_bool late;
     rt_arena arena;
 
-    rt_str target, path, query, method;
+    rt_str target, path, method;
     rt_match match;
     rt_pair *headers, *args; /* in the arena */
     size_t headers_count, args_count;

@@ -174,7 +174,6 @@ static void take_target(rt_server *s, rt_exchange *x) {
         const rt_str why = rt_arena_dup(&x->arena, rt_str_of(err.msg));
         refuse_later(x, 400, why.ptr == NULL ? RT_STR("The request's target is malformed.") : why);
     }
-    x->query = uri.query;
     x->path = uri.path;
     if (rt_router_match(s->router, x->method, uri.path, &x->arena, &x->match) != RT_OK) {
         refuse_later(x, 503, RT_STR("Out of memory."));
