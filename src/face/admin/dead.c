@@ -104,27 +104,6 @@ void rt_page_dead_list(rt_exchange *x) {
 
 /* ---- one ------------------------------------------------------------------------------------------------------------- */
 
-static void deleted(rt_exchange *x, rt_command *cmd) {
-    if (cmd->code == RT_OK) rt_exchange_reply(x, 204, NULL, RT_STR_EMPTY);
-    else if (cmd->code == RT_E_FENCED)
-        rt_problem(x, 409, "The job is not dead; DELETE /v1/jobs/ID deletes any job.");
-    else rt_problem_of(x, cmd->code, &cmd->err, "dead job");
-}
-
-void rt_page_dead_delete(rt_exchange *x) {
-    rt_id id;
-    if (!rt_param_id(x, 0, "dead job", &id)) return;
-    rt_job_delete *c = rt_arena_alloc(rt_exchange_arena(x), sizeof *c);
-    if (c == NULL) {
-        rt_problem_of(x, RT_E_NOMEM, NULL, "job");
-        return;
-    }
-    rt_job_delete_init(c);
-    c->id = id;
-    c->only_dead = true;
-    rt_api_submit(x, &c->cmd, sizeof *c, deleted, rt_problem_busy);
-}
-
 static void redriven(rt_exchange *x, rt_command *cmd) {
     const rt_dead_redrive *c = (const rt_dead_redrive *)cmd;
     if (cmd->code == RT_OK)

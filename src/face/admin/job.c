@@ -82,23 +82,31 @@ void rt_page_job_attempts(rt_exchange *x) {
     rt_reply_json(x, 200, json_pack("{s:o, s:o}", "job", rt_json_id(x, job.id), "attempts", l.array));
 }
 
+/* ---- deleting -------------------------------------------------------------------------------------------------------- */
+
+static const char *name_of(const rt_job_delete *c) { return c->only_dead ? "dead job" : "job"; }
+
 static void deleted(rt_exchange *x, rt_command *cmd) {
     if (cmd->code == RT_OK) rt_exchange_reply(x, 204, NULL, RT_STR_EMPTY);
-    else rt_problem_of(x, cmd->code, &cmd->err, "job");
+    else if (cmd->code == RT_E_FENCED)
+        rt_problem(x, 409, "The job is not dead; DELETE /v1/jobs/ID deletes any job.");
+    else rt_problem_of(x, cmd->code, &cmd->err, name_of((const rt_job_delete *)cmd));
 }
 
-void rt_page_job_delete(rt_exchange *x) {
-    rt_id id;
-    if (!rt_param_id(x, 0, "job", &id)) return;
+static void delete_job(rt_exchange *x, bool only_dead) {
     rt_job_delete *c = rt_arena_alloc(rt_exchange_arena(x), sizeof *c);
     if (c == NULL) {
         rt_problem_of(x, RT_E_NOMEM, NULL, "job");
         return;
     }
     rt_job_delete_init(c);
-    c->id = id;
+    c->only_dead = only_dead;
+    if (!rt_param_id(x, 0, name_of(c), &c->id)) return;
     rt_api_submit(x, &c->cmd, sizeof *c, deleted, rt_problem_busy);
 }
+
+void rt_page_job_delete(rt_exchange *x) { delete_job(x, false); }
+void rt_page_dead_delete(rt_exchange *x) { delete_job(x, true); }
 
 /* ---- all attempts as one stream -------------------------------------------------------------------------------------- */
 

@@ -7,13 +7,13 @@
 void rt_page_job_get(rt_exchange *x);
 void rt_page_job_attempts(rt_exchange *x);
 void rt_page_job_delete(rt_exchange *x);
+void rt_page_dead_delete(rt_exchange *x);
 void rt_page_attempts(rt_exchange *x);
 /* Everything known about a job but its body. `queue`: the name of its queue, or empty. */
 json_t *rt_json_job(const rt_exchange *x, const rt_job *job, rt_str queue);
 
 /* dead.c */
 void rt_page_dead_list(rt_exchange *x);
-void rt_page_dead_delete(rt_exchange *x);
 void rt_page_dead_redrive(rt_exchange *x);
 void rt_page_dead_redrive_many(rt_exchange *x);
 void rt_page_dead_delete_many(rt_exchange *x);
