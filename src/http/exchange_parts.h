@@ -53,6 +53,7 @@ struct rt_exchange {
     uint64_t discarded;      /* bytes of a refused body */
     unsigned refusal;        /* 0, or the status that it will be refused with */
     rt_str refusal_why;
+    bool closes; /* its connection ends with the reply */
 
     bool replied;
     unsigned status;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hex.h"
+#include "http/framing.h"
 #include "http/server_parts.h"
 #include "http/uri.h"
 #include "os/clock.h"
@@ -82,6 +83,12 @@ static void refuse_later(rt_exchange *x, unsigned status, rt_str why) {
     x->refusal_why = why;
 }
 
+/* Behind a request that is not understood the next one cannot be found. */
+static void refuse_for_good(rt_exchange *x, unsigned status, rt_str why) {
+    refuse_later(x, status, why);
+    x->closes = true;
+}
+
 typedef struct header_list {
     rt_pair pairs[RT_HEADERS_MAX];
     size_t count, bytes;
@@ -104,7 +111,7 @@ static void take_headers(rt_exchange *x) {
     header_list list;
     list.count = list.bytes = 0;
     const int all = MHD_get_connection_values_n(x->connection, MHD_HEADER_KIND, add_header, &list);
-    if ((size_t)all > list.count) refuse_later(x, 431, RT_STR("The request has too many headers."));
+    if ((size_t)all > list.count) refuse_for_good(x, 431, RT_STR("The request has too many headers."));
     x->headers = rt_arena_alloc(&x->arena, list.count * sizeof *x->headers);
     char *to = rt_arena_alloc(&x->arena, list.bytes + 1);
     if (x->headers == NULL || to == NULL) {
@@ -190,14 +197,19 @@ static void take_target(rt_server *s, rt_exchange *x) {
 static void announce_body(rt_server *s, rt_exchange *x) {
     rt_str text;
     int64_t bytes = 0;
+    rt_framing framing = {0};
     x->content_length = 0;
+    for (size_t i = 0; i < x->headers_count; i++) {
+        rt_framing_add(&framing, x->headers[i].name, x->headers[i].value);
+    }
+    if (framing.trouble.len > 0) refuse_for_good(x, 400, framing.trouble);
     if (rt_exchange_header(x, "Transfer-Encoding", &text)) {
         x->has_body = true;
         x->content_length = UINT64_MAX;
     } else if (rt_exchange_header(x, "Content-Length", &text)) {
         x->has_body = true;
         if (rt_str_to_i64(text, &bytes) && bytes >= 0) x->content_length = (uint64_t)bytes;
-        else refuse_later(x, 400, RT_STR("The Content-Length is not a number."));
+        else refuse_for_good(x, 400, RT_STR("The Content-Length is not a number."));
     }
     if (x->content_length != UINT64_MAX && x->content_length > s->cfg.body_bytes_max) {
         refuse_later(x, 413, RT_STR("The request's body is too large."));
@@ -211,7 +223,7 @@ static bool add_headers(const rt_server *s, struct MHD_Response *response, const
     if (x->content_type.ptr != NULL) {
         ok = MHD_add_response_header(response, "Content-Type", x->content_type.ptr) == MHD_YES && ok;
     }
-    if (s->draining) ok = MHD_add_response_header(response, "Connection", "close") == MHD_YES && ok;
+    if (s->draining || x->closes) ok = MHD_add_response_header(response, "Connection", "close") == MHD_YES && ok;
     for (const rt_reply_header *h = x->reply_headers; h != NULL; h = h->next) {
         ok = MHD_add_response_header(response, h->name.ptr, h->value.ptr) == MHD_YES && ok;
     }
@@ -333,8 +345,6 @@ enum MHD_Result rt_intake_access(void *cls, struct MHD_Connection *connection, c
     take_headers(x);
     announce_body(s, x);
     // A body this long is not even read to the end; the connection ends with the reply.
-    if (x->refusal != 0 && x->content_length != UINT64_MAX && x->content_length > DISCARD_BYTES_MAX) {
-        return dispatch(s, peer, x);
-    }
-    return MHD_YES;
+    const bool is_huge = x->content_length != UINT64_MAX && x->content_length > DISCARD_BYTES_MAX;
+    return x->closes || (x->refusal != 0 && is_huge) ? dispatch(s, peer, x) : MHD_YES;
 }

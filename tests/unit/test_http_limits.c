@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -109,6 +108,43 @@ static void limits__head_of_a_request(void **state) {
         ask_repeated(&k, start, "\r\nX: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", 2000, "\r\n\r\n");
     assert_true(status == 431 || status == 413 || status == 0);
     assert_int_equal(kit_ask(&k, FINE), 200);
+    kit_close(&k);
+}
+
+/* RFC 9112, 5.1, 6.1 and 6.3: a proxy in front might read the end of each in another way than we do. */
+static void limits__a_request_whose_end_is_ambiguous_ends_the_connection(void **state) {
+    (void)state;
+    kit k;
+    const rt_server_config cfg = kit_config();
+    kit_start(&k, &cfg);
+    static const char *const HEADERS[] = {
+        "Content-Length: 5\r\nTransfer-Encoding: chunked",
+        "Transfer-Encoding: chunked\r\nContent-Length: 5",
+        "Content-Length: 5\r\nContent-Length: 55",
+        "Content-Length: 5, 5",
+        "Content-Length: +5",
+        "Content-Length : 5",
+        "Transfer-Encoding : chunked",
+        "Transfer-Encoding: xchunked",
+        "Transfer-Encoding: identity",
+        "Transfer-Encoding: chunked, identity",
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
+        "Transfer\x7f-Encoding: chunked",
+    };
+    for (size_t i = 0; i < sizeof HEADERS / sizeof *HEADERS; i++) {
+        char request[256];
+        const int fd = kit_connect(&k);
+        // In one reading of it the second request is the body of the first.
+        (void)snprintf(request, sizeof request, "POST /echo/a/b HTTP/1.1\r\nHost: h\r\n%s\r\n\r\n0\r\n\r\n%s", HEADERS[i],
+                       FINE);
+        kit_send(fd, request);
+        kit_reply reply;
+        assert_true(kit_read(fd, &reply));
+        if (reply.status != 400) fail_msg("%s: %u", HEADERS[i], reply.status);
+        kit_reply_free(&reply);
+        if (kit_read(fd, &reply)) fail_msg("%s: answered twice", HEADERS[i]);
+        (void)close(fd);
+    }
     kit_close(&k);
 }
 
@@ -287,6 +323,7 @@ int main(void) {
         cmocka_unit_test(limits__body),
         cmocka_unit_test(limits__announced_body_that_nobody_would_read),
         cmocka_unit_test(limits__head_of_a_request),
+        cmocka_unit_test(limits__a_request_whose_end_is_ambiguous_ends_the_connection),
         cmocka_unit_test(limits__malformed_targets),
         cmocka_unit_test(limits__slow_clients_are_cut_off),
         cmocka_unit_test(limits__idle_connections_are_closed),
