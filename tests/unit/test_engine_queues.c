@@ -175,7 +175,8 @@ static void queue__purge_of_messages_empties_it_at_once_for_readers(void **state
     const rt_id subscription = kit_subscribe(k, "q", "http://a/");
     assert_int_equal(purge(k, true, false), RT_OK);
     rt_queue_stats stats;
-    assert_int_equal(rt_read_stats(kit_view(k), kit_metadata(k, "q").jobs, k->now_ms, &stats), RT_OK);
+    const rt_id jobs = kit_metadata(k, "q").jobs; // before the view, which it would close
+    assert_int_equal(rt_read_stats(kit_view(k), jobs, k->now_ms, &stats), RT_OK);
     assert_int_equal(stats.total, 0);
     assert_int_equal(kit_claim(k, "q", 1).count, 0);
     assert_int_equal(lines(k), 2);
@@ -295,7 +296,8 @@ static void queue__lines_tell_counts_and_times(void **state) {
     assert_int_equal(line.counts.scheduled, 1);
     assert_int_equal(line.next_due_ms, KIT_START_MS + 5000);
     assert_int_equal(line.oldest_ms, KIT_START_MS + 5000);
-    assert_int_equal(rt_read_queue_line(kit_view(k), kit_metadata(k, "q0").jobs, &line), RT_OK);
+    const rt_id jobs = kit_metadata(k, "q0").jobs; // before the view, which it would close
+    assert_int_equal(rt_read_queue_line(kit_view(k), jobs, &line), RT_OK);
     assert_int_equal(line.counts.free, 1);
     assert_true(line.next_due_ms == INT64_MAX);
     assert_int_equal(line.oldest_ms, KIT_START_MS + 5000);
