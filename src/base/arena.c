@@ -1,7 +1,6 @@
 #include "base/arena.h"
 
 #include <stdalign.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,17 +47,22 @@ rt_str rt_arena_dup(rt_arena *a, rt_str s) {
     return (rt_str){.ptr = copy, .len = s.len};
 }
 
-rt_str rt_arena_printf(rt_arena *a, const char *fmt, ...) {
-    va_list args;
-    va_start(args, fmt);
+rt_str rt_arena_vprintf(rt_arena *a, const char *fmt, va_list args) {
     va_list again;
     va_copy(again, args);
     const int need = vsnprintf(NULL, 0, fmt, args);
-    va_end(args);
     char *out = need < 0 ? NULL : rt_arena_alloc(a, (size_t)need + 1);
     if (out != NULL) (void)vsnprintf(out, (size_t)need + 1, fmt, again);
     va_end(again);
     return out == NULL ? (rt_str){0} : (rt_str){.ptr = out, .len = (size_t)need};
+}
+
+rt_str rt_arena_printf(rt_arena *a, const char *fmt, ...) {
+    va_list args;
+    va_start(args, fmt);
+    const rt_str out = rt_arena_vprintf(a, fmt, args);
+    va_end(args);
+    return out;
 }
 
 static void free_blocks(rt_arena_block *block) {

@@ -1,8 +1,5 @@
 #include "face/notifications/errors.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 #include "json/tree.h"
 
 static const char RETRY_AFTER_S[] = "5";
@@ -22,16 +19,10 @@ void rt_zaqar_refuse(rt_exchange *x, unsigned status, const char *title, rt_str 
 
 /* Replies with a description of any length. */
 static void refuse_with(rt_exchange *x, unsigned status, const char *title, const char *fmt, va_list args)
-    __attribute__((format(printf, 4, 0)));
+    RT_PRINTF(4, 0);
 
 static void refuse_with(rt_exchange *x, unsigned status, const char *title, const char *fmt, va_list args) {
-    va_list again;
-    va_copy(again, args);
-    const int len = vsnprintf(NULL, 0, fmt, args);
-    char *text = len < 0 ? NULL : rt_arena_alloc(rt_exchange_arena(x), (size_t)len + 1);
-    if (text != NULL) (void)vsnprintf(text, (size_t)len + 1, fmt, again);
-    va_end(again);
-    rt_zaqar_refuse(x, status, title, (rt_str){.ptr = text, .len = text == NULL ? 0 : (size_t)len});
+    rt_zaqar_refuse(x, status, title, rt_arena_vprintf(rt_exchange_arena(x), fmt, args));
 }
 
 void rt_zaqar_bad_request(rt_exchange *x, const char *fmt, ...) {
