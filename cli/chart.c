@@ -1,7 +1,5 @@
 #include "chart.h"
 
-#include <inttypes.h>
-
 #include "base/code.h"
 
 enum {

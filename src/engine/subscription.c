@@ -1,7 +1,6 @@
 #include "engine/subscription.h"
 
 #include <openssl/evp.h>
-#include <string.h>
 
 #include "engine/cursor.h"
 #include "engine/fanout.h"

@@ -1,6 +1,5 @@
 #include "json/tree.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

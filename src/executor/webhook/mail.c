@@ -1,7 +1,6 @@
 #include "executor/webhook/mail.h"
 
 #include <openssl/evp.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 

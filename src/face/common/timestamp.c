@@ -1,6 +1,5 @@
 #include "face/common/timestamp.h"
 
-#include <stdio.h>
 #include <time.h>
 
 rt_timestamp rt_timestamp_format(int64_t unix_s) {

@@ -1,7 +1,5 @@
 #include "face/notifications/messages.h"
 
-#include <inttypes.h>
-
 #include "face/common/query.h"
 #include "face/notifications/caller.h"
 #include "face/notifications/render.h"

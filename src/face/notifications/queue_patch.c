@@ -1,4 +1,3 @@
-#include <string.h>
 
 #include "engine/queue.h"
 #include "face/notifications/caller.h"

@@ -1,7 +1,6 @@
 #include "face/notifications/queues.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "engine/queue.h"
 #include "face/common/timestamp.h"

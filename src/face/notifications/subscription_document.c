@@ -4,7 +4,6 @@
 
 #include "face/common/timestamp.h"
 #include "face/notifications/options.h"
-#include "face/notifications/render.h"
 #include "face/notifications/subscriber.h"
 #include "json/tree.h"
 

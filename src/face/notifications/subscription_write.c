@@ -1,4 +1,3 @@
-#include <inttypes.h>
 
 #include "face/notifications/caller.h"
 #include "face/notifications/confirmation.h"

@@ -1,6 +1,4 @@
 /* view.c: the set of views, and reading one record through a view or the batch. */
-#include <errno.h>
-#include <string.h>
 #include <time.h>
 
 #include "store/lmdb/inside.h"
