@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import socket
 import statistics
 import subprocess
@@ -343,6 +344,7 @@ if __name__ == "__main__":
     unknown = [part for part in sys.argv[1:] if part not in PARTS]
     if unknown:
         raise SystemExit(f"no part {unknown[0]}; there are {', '.join(PARTS)}")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that servers and folders go
     machine()
     for part in sys.argv[1:] or PARTS:
         PARTS[part]()
