@@ -315,6 +315,7 @@ int rt_serve(const rt_serve_options *options) {
     rt_err err = {.code = RT_OK};
     raise_descriptor_limit();
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); // at a limit on the size of files a write then fails, as on a full disk
     const sigset_t set = stop_signals();
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
     rt_code code = read_settings(s, options->insecure, &err);

@@ -1,5 +1,6 @@
 """What must not happen: requests into private networks, a server that others can hold, half-written data."""
 import json
+import resource
 import socket
 import subprocess
 import threading
@@ -243,6 +244,22 @@ def test_a_full_store_refuses_reads_on_and_recovers(start_retryd):
     wait_until(lambda: retryd.post("/v2/queues/q/messages", json={"messages": [{"body": "again"}]}).status_code == 201,
                20, "a post to succeed again")
     assert retryd.get("/readyz").status_code == 200
+
+
+def test_a_limit_on_the_size_of_files_is_like_a_full_disk(retryd):
+    resource.prlimit(retryd.process.pid, resource.RLIMIT_FSIZE, (4 << 20, resource.RLIM_INFINITY))
+    stored = []
+    while True:
+        answer = retryd.post("/v2/queues/q/messages", json={"messages": [{"body": "x" * 100_000, "ttl": 3600}]})
+        if answer.status_code != 201:
+            break
+        stored.append(answer.json()["resources"][0])
+        assert len(stored) < 100, "4 MB hold no 10 MB"
+    assert answer.status_code == 503
+    assert retryd.get("/v2/queues/q/stats").json()["messages"]["total"] == len(stored)
+    resource.prlimit(retryd.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    wait_until(lambda: retryd.post("/v2/queues/q/messages", json={"messages": [{"body": "again"}]}).status_code == 201,
+               20, "a post to succeed again")
 
 
 def test_deliveries_end_while_the_store_is_full(start_retryd, receiver):
