@@ -75,6 +75,20 @@ def test_redrive_of_many_takes_those_that_match(retryd, receiver):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("body, field", [({"reason": "rejected"}, "reason"), ({"filter": {"reasons": "rejected"}}, "reasons"),
+                                         ({"filter": {"reason": 5}}, "reason"), ({"queue": 5}, "queue"),
+                                         ({"queue": None}, "queue"), ({"dry_run": "yes"}, "dry_run"), ({"rate": "9"}, "rate")])
+def test_what_would_match_more_than_was_meant_is_refused(retryd, receiver, body, field):
+    receiver.always(404)
+    retryd.subscribe("a", receiver.url())
+    retryd.send("a", 1)
+    retryd.wait_dead(1)
+    for verb in ("redrive", "delete"):
+        answer = retryd.post(f"/v1/dead/{verb}", json=body)
+        assert answer.status_code == 400 and f'"{field}"' in answer.json()["detail"]
+    assert len(retryd.dead()) == 1 and len(receiver.seen()) == 1
+
+
 def test_redrive_keeps_to_its_rate(retryd, receiver):
     make_dead(retryd, receiver, "a", 60, 404, "/a")
     receiver.on("/a", 200)
