@@ -223,7 +223,9 @@ static bool add_headers(const rt_server *s, struct MHD_Response *response, const
     if (x->content_type.ptr != NULL) {
         ok = MHD_add_response_header(response, "Content-Type", x->content_type.ptr) == MHD_YES && ok;
     }
-    if (s->draining || x->closes) ok = MHD_add_response_header(response, "Connection", "close") == MHD_YES && ok;
+    if (s->draining || x->closes) {
+        ok = MHD_add_response_header(response, "Connection", "close") == MHD_YES && ok;
+    }
     for (const rt_reply_header *h = x->reply_headers; h != NULL; h = h->next) {
         ok = MHD_add_response_header(response, h->name.ptr, h->value.ptr) == MHD_YES && ok;
     }

@@ -135,8 +135,8 @@ static void limits__a_request_whose_end_is_ambiguous_ends_the_connection(void **
         char request[256];
         const int fd = kit_connect(&k);
         // In one reading of it the second request is the body of the first.
-        (void)snprintf(request, sizeof request, "POST /echo/a/b HTTP/1.1\r\nHost: h\r\n%s\r\n\r\n0\r\n\r\n%s", HEADERS[i],
-                       FINE);
+        (void)snprintf(request, sizeof request, "POST /echo/a/b HTTP/1.1\r\nHost: h\r\n%s\r\n\r\n0\r\n\r\n%s",
+                       HEADERS[i], FINE);
         kit_send(fd, request);
         kit_reply reply;
         assert_true(kit_read(fd, &reply));
