@@ -2,6 +2,7 @@
 
 #include "engine/claim.h"
 #include "engine/message.h"
+#include "engine/session.h"
 #include "engine/subscription.h"
 
 typedef struct page {
@@ -47,6 +48,7 @@ static rt_code end_doc(rt_tx *tx, const rt_expiry *entry) {
     if (code != RT_OK) return code;
     doc.name = entry->doc_name;
     if (entry->doc_kind == RT_DOC_SUBSCRIPTION) return rt_subscription_remove(tx, &doc);
+    if (entry->doc_kind == RT_DOC_SESSION) return rt_session_end(tx, &doc);
     rt_tx_put_doc(tx, &doc, NULL);
     return RT_OK;
 }
