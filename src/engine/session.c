@@ -103,16 +103,15 @@ static rt_code release_all(rt_tx *tx, rt_str tenant, const rt_session *s, bool *
     return code;
 }
 
-rt_code rt_session_end(rt_tx *tx, const rt_doc *doc) {
+rt_code rt_session_end(rt_tx *tx, const rt_doc *doc, bool *left) {
     tx->frees = true;
     rt_session session;
     if (!rt_session_decode(doc->value, &session)) {
         return rt_fail(tx->err, RT_E_CORRUPT, 0, "a session cannot be read");
     }
-    bool left;
-    const rt_code code = release_all(tx, rt_work_name_tenant(doc->name), &session, &left);
+    const rt_code code = release_all(tx, rt_work_name_tenant(doc->name), &session, left);
     // What is left keeps the document where the sweep finds it: first in the list of what is over.
-    if (code == RT_OK && !left) rt_tx_put_doc(tx, doc, NULL);
+    if (code == RT_OK && !*left) rt_tx_put_doc(tx, doc, NULL);
     return code;
 }
 

@@ -57,7 +57,8 @@ void rt_session_close_init(rt_session_close *c);
 rt_code rt_session_alive(rt_tx *tx, rt_str tenant, rt_id id, int64_t *deadline_ms);
 /* Is it dead? Not guarded. */
 rt_code rt_session_is_dead(rt_tx *tx, rt_str tenant, rt_id id, bool *dead);
-/* The deadline of `doc` has passed: releases up to RT_SESSION_END_SLICE of its works; the document goes with the last. */
-rt_code rt_session_end(rt_tx *tx, const rt_doc *doc);
+/* The deadline of `doc` has passed: releases up to RT_SESSION_END_SLICE of its works; the document goes with the last.
+ * *left: there is more to release, by another change. */
+rt_code rt_session_end(rt_tx *tx, const rt_doc *doc, bool *left);
 
 #endif
