@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "base/hex.h"
 #include "engine/work_name.h"
 #include "port/record.h"
 
@@ -15,24 +16,12 @@ rt_str rt_history_write(rt_arena *arena, const rt_history *h) {
                            h->session, h->work, h->interval_s, RT_STR_ARG(h->cause));
 }
 
-static bool read_id(rt_str text, rt_id *out) {
-    if (text.len != ID_DIGITS) return false;
-    *out = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        const char c = text.ptr[i];
-        const bool digit = c >= '0' && c <= '9';
-        if (!digit && !(c >= 'a' && c <= 'f')) return false;
-        *out = *out << 4 | (rt_id)(digit ? c - '0' : c - 'a' + 10);
-    }
-    return true;
-}
-
 bool rt_history_read(rt_str text, rt_history *out) {
     rt_str session, work, interval;
     int64_t seconds;
     if (!rt_str_cut(text, ' ', &out->process, &text) || !rt_str_cut(text, ' ', &session, &text)) return false;
     if (!rt_str_cut(text, ' ', &work, &text) || !rt_str_cut(text, ' ', &interval, &out->cause)) return false;
-    if (!read_id(session, &out->session) || !read_id(work, &out->work)) return false;
+    if (!rt_hex_read_u64(session, &out->session) || !rt_hex_read_u64(work, &out->work)) return false;
     if (!rt_str_to_i64(interval, &seconds) || seconds < 0) return false;
     out->interval_s = (uint64_t)seconds;
     return true;

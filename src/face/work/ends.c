@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "base/hex.h"
 #include "face/work/parts.h"
 #include "json/merge.h"
 
@@ -75,7 +76,7 @@ static bool read_holder(rt_exchange *x, const json_t *body, rt_work_end *c) {
     if (!rt_field_session(x, body, &c->session)) return false;
     if (!rt_field_text(x, body, "token", RT_REQUIRED, 64, &token)) return false;
     if (rt_id_parse(rt_engine_tag(rt_api_of(x)->engine), rt_exchange_param(x, 0), &c->id) &&
-        rt_token_parse(token, &c->token)) {
+        rt_hex_read_u64(token, &c->token)) {
         return true;
     }
     refuse_strange(x);

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "face/work/parts.h"
 #include "json/policy_json.h"
-#include "json/scan.h"
 
 rt_str rt_work_tenant(const rt_exchange *x) {
     rt_str tenant;
@@ -175,17 +175,6 @@ bool rt_arg_id(rt_exchange *x, const char *name, rt_id *out) {
 json_t *rt_json_str(rt_str s) { return json_stringn(s.len > 0 ? s.ptr : "", s.len); }
 
 json_t *rt_json_token(uint64_t token) { return json_sprintf("%016" PRIx64, token); }
-
-bool rt_token_parse(rt_str text, uint64_t *out) {
-    if (text.len != 16) return false;
-    *out = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        const char c = text.ptr[i];
-        if (!(c >= '0' && c <= '9') && !(c >= 'a' && c <= 'f')) return false;
-        *out = *out << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
-    }
-    return true;
-}
 
 /* Whole milliseconds as an integer. */
 static json_t *json_ms(uint64_t ns) {

@@ -36,7 +36,6 @@ bool rt_arg_id(rt_exchange *x, const char *name, rt_id *out);
 
 json_t *rt_json_str(rt_str s);
 json_t *rt_json_token(uint64_t token);
-bool rt_token_parse(rt_str text, uint64_t *out);
 json_t *rt_json_backoff(const rt_backoff *b);              /* null without a descriptor */
 json_t *rt_json_value(rt_str json_text);                   /* null for "" */
 json_t *rt_json_work(const rt_exchange *x, const rt_work *w); /* without its token */
