@@ -14,7 +14,8 @@ static void set_page(char *path, const rt_cli *cli) {
 }
 
 /* Prints what `path` answers as a table. */
-static int list(const rt_cli *cli, const char *path, const rt_column columns[], size_t count, const char *none) {
+static int list(const rt_cli *cli, const char *path, const rt_column columns[], size_t count,
+                const char *none) {
     json_t *answer = rt_cli_call(cli, "GET", path, NULL);
     if (answer == NULL) return 1;
     if (rt_cli_print_json(cli, answer)) return 0;
@@ -25,8 +26,9 @@ static int list(const rt_cli *cli, const char *path, const rt_column columns[], 
 
 int rt_cli_work(const rt_cli *cli, int argc, char **argv) {
     static const rt_column COLUMNS[] = {
-        {"ENTITY", "entity", 48, false},   {"PROCESS", "process", 0, false},   {"STARTED", "started", 0, false},
-        {"SESSION", "session", 0, false}, {"DEADLINE", "deadline", 0, false}, {"AFTER S", "previous_interval_s", 0, true},
+        {"ENTITY", "entity", 48, false},    {"PROCESS", "process", 0, false},
+        {"STARTED", "started", 0, false},   {"SESSION", "session", 0, false},
+        {"DEADLINE", "deadline", 0, false}, {"AFTER S", "previous_interval_s", 0, true},
         {"WORK", "work", 0, false},
     };
     (void)argv;
@@ -40,8 +42,9 @@ int rt_cli_work(const rt_cli *cli, int argc, char **argv) {
 
 int rt_cli_sessions(const rt_cli *cli, int argc, char **argv) {
     static const rt_column COLUMNS[] = {
-        {"SESSION", "session", 0, false}, {"COMPONENT", "component", 40, false}, {"RUNTIME", "runtime", 40, false},
-        {"CREATED", "created", 0, false}, {"DEADLINE", "deadline", 0, false},    {"EVERY S", "interval_s", 0, true},
+        {"SESSION", "session", 0, false},   {"COMPONENT", "component", 40, false},
+        {"RUNTIME", "runtime", 40, false},  {"CREATED", "created", 0, false},
+        {"DEADLINE", "deadline", 0, false}, {"EVERY S", "interval_s", 0, true},
     };
     (void)argv;
     if (argc != 0) return 2;
@@ -52,7 +55,7 @@ int rt_cli_sessions(const rt_cli *cli, int argc, char **argv) {
 
 int rt_cli_backoffs(const rt_cli *cli, int argc, char **argv) {
     static const rt_column COLUMNS[] = {
-        {"ENTITY", "entity", 48, false},      {"PROCESS", "process", 0, false},     {"UNTIL", "until", 0, false},
+        {"ENTITY", "entity", 48, false},   {"PROCESS", "process", 0, false},  {"UNTIL", "until", 0, false},
         {"S", "last_interval_s", 0, true}, {"FAILURES", "failures", 0, true}, {"CAUSE", "cause", 60, false},
     };
     (void)argv;
@@ -87,8 +90,8 @@ static void entity_path(char *path, size_t size, const char *entity, const char 
 
 int rt_cli_history(const rt_cli *cli, int argc, char **argv) {
     static const rt_column COLUMNS[] = {
-        {"SEQ", "seq", 0, true},          {"TIME", "time", 0, false},       {"PROCESS", "process", 0, false},
-        {"EVENT", "event", 0, false},     {"TOOK MS", "took_ms", 0, true},  {"RESTS S", "interval_s", 0, true},
+        {"SEQ", "seq", 0, true},          {"TIME", "time", 0, false},      {"PROCESS", "process", 0, false},
+        {"EVENT", "event", 0, false},     {"TOOK MS", "took_ms", 0, true}, {"RESTS S", "interval_s", 0, true},
         {"SESSION", "session", 0, false}, {"CAUSE", "cause", 60, false},
     };
     if (argc != 1) return 2;

@@ -124,9 +124,9 @@ static rt_code find_or_make_queue(rt_tx *tx, const rt_entity *e, const rt_slot *
     const rt_code code = find_queue(tx, e->tenant, kind, slot->process, &doc, out);
     if (code != RT_E_ABSENT) return code;
     unsigned char *value = rt_arena_alloc(tx->arena, 8);
-    const rt_str label = rt_arena_printf(tx->arena, "%.*s/%.*s/%.*s", RT_STR_ARG(e->tenant),
-                                         kind.len > 0 ? (int)kind.len : 1, kind.len > 0 ? kind.ptr : "-",
-                                         RT_STR_ARG(slot->process));
+    const rt_str label =
+        rt_arena_printf(tx->arena, "%.*s/%.*s/%.*s", RT_STR_ARG(e->tenant), kind.len > 0 ? (int)kind.len : 1,
+                        kind.len > 0 ? kind.ptr : "-", RT_STR_ARG(slot->process));
     if (value == NULL || label.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a queue");
     *out = rt_tx_new_id(tx);
     rt_put_be64(value, *out);
@@ -221,7 +221,8 @@ bool rt_entity_is_written(const rt_tx *tx, rt_str tenant, rt_str name) {
     for (uint32_t i = 0; i < tx->ops_count; i++) {
         const rt_doc *doc = tx->ops[i].kind == RT_OP_DOC ? tx->ops[i].doc.now : NULL;
         if (doc == NULL || doc->kind != RT_DOC_ENTITY) continue;
-        if (rt_str_eq(rt_work_name_rest(doc->name), name) && rt_str_eq(rt_work_name_tenant(doc->name), tenant)) {
+        if (rt_str_eq(rt_work_name_rest(doc->name), name) &&
+            rt_str_eq(rt_work_name_tenant(doc->name), tenant)) {
             return true;
         }
     }
@@ -285,7 +286,8 @@ static rt_code decide_delete(rt_tx *tx, rt_command *cmd) {
             if (code != RT_OK) return code;
         }
         if (slot->work != 0) {
-            return rt_fail(tx->err, RT_E_FENCED, 0, "The entity is worked on (%.*s).", RT_STR_ARG(slot->process));
+            return rt_fail(tx->err, RT_E_FENCED, 0, "The entity is worked on (%.*s).",
+                           RT_STR_ARG(slot->process));
         }
         code = rt_backoff_remove(tx, e, slot);
         if (code != RT_OK) return code;

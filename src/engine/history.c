@@ -12,8 +12,8 @@ _Static_assert(RT_PROCESS_NAME_MAX + 2 * (1 + ID_DIGITS) + 1 + INTERVAL_DIGITS_M
                "stores cut longer texts");
 
 rt_str rt_history_write(rt_arena *arena, const rt_history *h) {
-    return rt_arena_printf(arena, "%.*s %016" PRIx64 " %016" PRIx64 " %" PRIu64 " %.*s", RT_STR_ARG(h->process),
-                           h->session, h->work, h->interval_s, RT_STR_ARG(h->cause));
+    return rt_arena_printf(arena, "%.*s %016" PRIx64 " %016" PRIx64 " %" PRIu64 " %.*s",
+                           RT_STR_ARG(h->process), h->session, h->work, h->interval_s, RT_STR_ARG(h->cause));
 }
 
 bool rt_history_read(rt_str text, rt_history *out) {

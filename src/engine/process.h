@@ -1,20 +1,23 @@
-/* process.h: what is done with entities: a registered name, which processes it excludes, and its default backoff. */
+/* process.h: what is done with entities: a registered name, which processes it excludes, and its default
+ * backoff. */
 #ifndef RT_ENGINE_PROCESS_H
 #define RT_ENGINE_PROCESS_H
 #include "engine/work_name.h"
 
 enum { RT_PROCESS_EXCLUDES_MAX = 32, RT_PROCESSES_MAX = 256 /* of a tenant */ };
 
-/* How long a failed (entity, process) rests. The interval that is kept for the next failure is the one without jitter. */
+/* How long a failed (entity, process) rests. The interval that is kept for the next failure is the one
+ * without jitter. */
 typedef struct rt_backoff {
-    bool given;          /* false: no descriptor: the larger of a second and the last interval */
+    bool given; /* false: no descriptor: the larger of a second and the last interval */
     rt_work_backoff descriptor;
-    rt_jitter jitter;    /* NONE, FULL (from a second to the interval) or EQUAL (from half of it) */
+    rt_jitter jitter; /* NONE, FULL (from a second to the interval) or EQUAL (from half of it) */
 } rt_backoff;
 
 typedef struct rt_process {
     int64_t changed_ms;
-    rt_str excludes[RT_PROCESS_EXCLUDES_MAX]; /* not on one entity at the same time, whichever of the two says so */
+    rt_str excludes
+        [RT_PROCESS_EXCLUDES_MAX]; /* not on one entity at the same time, whichever of the two says so */
     uint32_t excludes_count;
     rt_backoff backoff;
 } rt_process;
@@ -34,8 +37,10 @@ void rt_process_put_init(rt_process_put *c);
 
 /* For decisions. RT_E_ABSENT: not registered. */
 rt_code rt_process_load(rt_tx *tx, rt_str tenant, rt_str name, rt_process *out);
-/* May the two not be on one entity at the same time? `process` is that of `name`; `other` need not be registered any more. */
-rt_code rt_process_excludes(rt_tx *tx, rt_str tenant, rt_str name, const rt_process *process, rt_str other, bool *out);
+/* May the two not be on one entity at the same time? `process` is that of `name`; `other` need not be
+ * registered any more. */
+rt_code rt_process_excludes(rt_tx *tx, rt_str tenant, rt_str name, const rt_process *process, rt_str other,
+                            bool *out);
 /* Names of all processes of a tenant, in the arena: out[RT_PROCESSES_MAX]. */
 rt_code rt_process_names(rt_tx *tx, rt_str tenant, rt_str out[], uint32_t *count);
 

@@ -160,8 +160,8 @@ rt_code rt_work_drop_dead(rt_tx *tx, rt_entity *e, rt_slot *slot) {
     if (code != RT_OK || !dead) return code;
     rt_doc doc;
     rt_work work;
-    code = rt_work_load(tx, RT_DOC_WORK, rt_work_name_ids(tx->arena, e->tenant, slot->session, slot->work), &doc,
-                        &work);
+    code = rt_work_load(tx, RT_DOC_WORK, rt_work_name_ids(tx->arena, e->tenant, slot->session, slot->work),
+                        &doc, &work);
     if (code != RT_OK) return code == RT_E_ABSENT ? rt_fail(tx->err, RT_E_CORRUPT, 0, "work is lost") : code;
     work.end = RT_EVENT_EXPIRED;
     return rt_work_over(tx, e, slot, &doc, &work, RT_STR("session expired"));

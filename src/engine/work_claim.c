@@ -159,9 +159,11 @@ static rt_code claim_kind(rt_tx *tx, rt_work_claim *c, const rt_process *process
     search s = {.tx = tx, .c = c, .process = process};
     const rt_job_range ready = {.index = RT_INDEX_FREE, .queue = queue, .to_take = true};
     code = rt_view_jobs(tx->view, &ready, look_at_job, &s);
-    if (code == RT_OK && s.code == RT_OK && s.found == NULL) { // what has rested enough in this very moment, or any
+    if (code == RT_OK && s.code == RT_OK &&
+        s.found == NULL) { // what has rested enough in this very moment, or any
         const int64_t until_ms = c->ignore_backoff ? INT64_MAX : tx->now_ms;
-        const rt_job_range due = {.index = RT_INDEX_DUE, .queue = queue, .until_ms = until_ms, .to_take = true};
+        const rt_job_range due = {
+            .index = RT_INDEX_DUE, .queue = queue, .until_ms = until_ms, .to_take = true};
         code = rt_view_jobs(tx->view, &due, look_at_job, &s);
     }
     if (code == RT_OK) code = s.code;
@@ -209,6 +211,4 @@ static rt_code decide_claim(rt_tx *tx, rt_command *cmd) {
     return RT_OK;
 }
 
-void rt_work_claim_init(rt_work_claim *c) {
-    *c = (rt_work_claim){.cmd = {.decide = decide_claim}};
-}
+void rt_work_claim_init(rt_work_claim *c) { *c = (rt_work_claim){.cmd = {.decide = decide_claim}}; }

@@ -2,7 +2,7 @@
 
 /* Work that is about to end, and everything it is part of. */
 typedef struct ending {
-    rt_doc doc;       /* of the work */
+    rt_doc doc; /* of the work */
     rt_work work;
     rt_entity *entity;
     rt_slot *slot;
@@ -39,7 +39,8 @@ static rt_code finish(rt_tx *tx, rt_work_end *c, ending *o) {
     if (c->patch == NULL) return RT_OK;
     code = c->patch(c->patch_ctx, tx->arena, e->value, &e->value, tx->err);
     if (code == RT_OK && e->value.len > RT_ENTITY_VALUE_MAX) {
-        return rt_fail(tx->err, RT_E_TOO_LARGE, 0, "An entity's value has at most %d bytes.", RT_ENTITY_VALUE_MAX);
+        return rt_fail(tx->err, RT_E_TOO_LARGE, 0, "An entity's value has at most %d bytes.",
+                       RT_ENTITY_VALUE_MAX);
     }
     return code;
 }
@@ -80,7 +81,8 @@ static rt_code fail(rt_tx *tx, const rt_work_end *c, ending *o) {
 static rt_code answer_again(rt_tx *tx, rt_work_end *c) {
     rt_doc doc;
     rt_work work;
-    const rt_code code = rt_work_load(tx, RT_DOC_WORK_END, rt_work_name_id(tx->arena, c->tenant, c->id), &doc, &work);
+    const rt_code code =
+        rt_work_load(tx, RT_DOC_WORK_END, rt_work_name_id(tx->arena, c->tenant, c->id), &doc, &work);
     if (code != RT_OK && code != RT_E_ABSENT) return code;
     const bool known = code == RT_OK && work.token == c->token && work.session == c->session;
     if (known && (work.end == c->verb || c->verb == RT_EVENT_CANCELED)) return keep(tx, c, &work);
@@ -97,13 +99,14 @@ static rt_code answer_again(rt_tx *tx, rt_work_end *c) {
 }
 
 static rt_code load(rt_tx *tx, rt_work_end *c, ending *o) {
-    rt_code code = rt_work_load(tx, RT_DOC_WORK, rt_work_name_ids(tx->arena, c->tenant, c->session, c->id), &o->doc,
-                                &o->work);
+    rt_code code = rt_work_load(tx, RT_DOC_WORK, rt_work_name_ids(tx->arena, c->tenant, c->session, c->id),
+                                &o->doc, &o->work);
     if (code != RT_OK) return code;
     code = rt_session_alive(tx, c->tenant, c->session, NULL);
     if (code == RT_E_FENCED) c->refusal = RT_WORK_DEAD;
     if (code != RT_OK) return code;
-    if (o->work.token != c->token) return refuse(tx, c, RT_WORK_NOT_HELD, "This token does not hold the work.");
+    if (o->work.token != c->token)
+        return refuse(tx, c, RT_WORK_NOT_HELD, "This token does not hold the work.");
     code = rt_entity_load(tx, c->tenant, o->work.entity, &o->entity);
     if (code != RT_OK) return code;
     o->slot = rt_entity_slot(o->entity, o->work.process);

@@ -7,8 +7,8 @@
 rt_code rt_work_load(rt_tx *tx, rt_doc_kind kind, rt_str name, rt_doc *doc, rt_work *out);
 rt_code rt_rest_load(rt_tx *tx, const rt_entity *e, rt_str process, rt_doc *doc, rt_rest *out);
 
-/* The work `w` of `slot` (its document is `doc`) ends as w->end says: event, answer for who asks again, and the slot is
- * free. The entity is the caller's to save. */
+/* The work `w` of `slot` (its document is `doc`) ends as w->end says: event, answer for who asks again,
+ * and the slot is free. The entity is the caller's to save. */
 rt_code rt_work_over(rt_tx *tx, rt_entity *e, rt_slot *slot, const rt_doc *doc, rt_work *w, rt_str cause);
 
 #endif

@@ -17,7 +17,7 @@ typedef struct listing {
     void (*each)(void); /* of the listing's own type */
     void *ctx;
     rt_code code;
-    rt_id session;      /* whose deadline is known */
+    rt_id session; /* whose deadline is known */
     int64_t deadline_ms;
 } listing;
 
@@ -87,7 +87,7 @@ rt_code rt_read_process(rt_view *v, rt_arena *a, rt_str tenant, rt_str name, rt_
     return rt_process_decode(doc.value, out) ? RT_OK : RT_E_CORRUPT;
 }
 
-/* ---- work ------------------------------------------------------------------------------------------------ */
+/* ---- work ---------------------------------------------------------------------------------------------- */
 
 /* The deadline of the session that a work belongs to, remembered from one to the next; 0: it is dead. */
 static rt_code find_deadline(listing *l, rt_id session) {
@@ -121,7 +121,7 @@ rt_code rt_read_work(rt_view *v, rt_arena *a, rt_str tenant, rt_id session, rt_i
     return list(&l, RT_DOC_WORK, prefix, behind, show_work);
 }
 
-/* ---- backoffs --------------------------------------------------------------------------------------------- */
+/* ---- backoffs ------------------------------------------------------------------------------------------ */
 
 static bool show_rest(void *ctx, const rt_doc *doc) {
     listing *l = ctx;
@@ -149,7 +149,7 @@ rt_code rt_read_rest(rt_view *v, rt_arena *a, rt_str tenant, rt_str entity, rt_s
     return rt_rest_decode(doc.value, out) ? RT_OK : RT_E_CORRUPT;
 }
 
-/* ---- entities --------------------------------------------------------------------------------------------- */
+/* ---- entities ------------------------------------------------------------------------------------------ */
 
 rt_code rt_read_entity(rt_view *v, rt_arena *a, rt_str tenant, rt_str name, rt_entity *out) {
     rt_doc doc;
@@ -165,7 +165,8 @@ static bool show_entity(void *ctx, const rt_doc *doc) {
     return e.gone || ((rt_each_entity *)l->each)(l->ctx, rt_work_name_rest(doc->name), &e);
 }
 
-rt_code rt_read_entities(rt_view *v, rt_arena *a, rt_str tenant, rt_str after, rt_each_entity *each, void *ctx) {
+rt_code rt_read_entities(rt_view *v, rt_arena *a, rt_str tenant, rt_str after, rt_each_entity *each,
+                         void *ctx) {
     listing l = {.view = v, .each = (void (*)(void))each, .ctx = ctx};
     return list(&l, RT_DOC_ENTITY, rt_work_name(a, tenant, RT_STR_EMPTY),
                 after.len == 0 ? RT_STR_EMPTY : rt_work_name(a, tenant, after), show_entity);
@@ -186,7 +187,7 @@ rt_code rt_read_history(rt_view *v, const rt_entity *e, uint64_t before, rt_each
     return RT_OK;
 }
 
-/* ---- gauges ------------------------------------------------------------------------------------------------- */
+/* ---- gauges -------------------------------------------------------------------------------------------- */
 
 typedef struct gauges {
     rt_view *view;

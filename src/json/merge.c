@@ -38,7 +38,8 @@ json_t *rt_json_merge(json_t *target, const json_t *patch) {
         } else {
             json_t *child = object_at(l->target, key);
             ok = child != NULL && depth < RT_JSON_DEPTH_MAX;
-            if (ok) levels[depth++] = (level){.target = child, .patch = value, .key = json_object_iter(value)};
+            if (ok)
+                levels[depth++] = (level){.target = child, .patch = value, .key = json_object_iter(value)};
         }
     }
     json_decref(copy);

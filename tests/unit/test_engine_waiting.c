@@ -1,9 +1,11 @@
-/* Claims that wait, on a whole engine over a memory store: woken by what they wait for, each within its time. */
+/* Claims that wait, on a whole engine over a memory store: woken by what they wait for, each within its
+ * time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include <cmocka.h>
 
 #include "engine/engine.h"

@@ -44,7 +44,7 @@ rt_code work_close(kit *k, rt_id session) {
     return kit_run(k, &c.cmd);
 }
 
-/* ---- processes, entities --------------------------------------------------------------------------------- */
+/* ---- processes, entities ------------------------------------------------------------------------------- */
 
 rt_backoff work_backoff(uint64_t initial_s, uint64_t maximum_s, double exponent) {
     return (rt_backoff){.given = true,
@@ -81,7 +81,7 @@ rt_code work_delete(kit *k, const char *entity) {
     return kit_run(k, &c.cmd);
 }
 
-/* ---- work ------------------------------------------------------------------------------------------------ */
+/* ---- work ---------------------------------------------------------------------------------------------- */
 
 static rt_work_claim claim_of(kit *k, rt_id session, const char *process) {
     rt_work_claim c;
@@ -148,7 +148,7 @@ rt_work_end work_fail(kit *k, const rt_work *work, const char *cause) {
     return c;
 }
 
-/* ---- what is stored -------------------------------------------------------------------------------------- */
+/* ---- what is stored ------------------------------------------------------------------------------------ */
 
 rt_entity work_entity(kit *k, const char *name) {
     rt_entity *e = rt_arena_alloc(&k->out, sizeof *e);

@@ -37,7 +37,8 @@ static bool read_marker(rt_exchange *x, rt_str *process, rt_str *entity) {
     rt_str text;
     *process = *entity = RT_STR_EMPTY;
     if (!rt_exchange_arg(x, "marker", &text) || text.len == 0) return true;
-    if (rt_str_cut(text, '/', process, entity) && rt_work_name_is_word(*process) && rt_work_name_is_entity(*entity)) {
+    if (rt_str_cut(text, '/', process, entity) && rt_work_name_is_word(*process) &&
+        rt_work_name_is_entity(*entity)) {
         return true;
     }
     rt_problem(x, 400, "\"marker\" must be PROCESS/ENTITY of the last line that was read.");
@@ -59,8 +60,9 @@ void rt_page_backoff_list(rt_exchange *x) {
     l.array = json_array();
     rt_code code = RT_OK;
     if (known && entity.len > 0) code = list_of_entity(x, v, entity, process, &l);
-    else if (known) code = rt_read_rests(v, rt_exchange_arena(x), rt_work_tenant(x), process, after_process,
-                                         after_entity, add_rest, &l);
+    else if (known)
+        code = rt_read_rests(v, rt_exchange_arena(x), rt_work_tenant(x), process, after_process, after_entity,
+                             add_rest, &l);
     rt_view_close(v);
     if (code == RT_OK) {
         rt_reply_json(x, 200, l.array);

@@ -9,7 +9,7 @@ typedef struct waiting_claim {
     int64_t round_ms;    /* the engine's: within the time that the server gives a suspended request */
 } waiting_claim;
 
-/* ---- claiming -------------------------------------------------------------------------------------------- */
+/* ---- claiming ------------------------------------------------------------------------------------------ */
 
 static void reply_found(rt_exchange *x, const rt_work_claim *c) {
     json_t *json = rt_json_work(x, &c->work);
@@ -80,7 +80,7 @@ void rt_page_work_claim(rt_exchange *x) {
     ask(x, w);
 }
 
-/* ---- what is worked on ------------------------------------------------------------------------------------ */
+/* ---- what is worked on --------------------------------------------------------------------------------- */
 
 typedef struct listing {
     rt_exchange *x;
@@ -122,8 +122,8 @@ void rt_page_work_list(rt_exchange *x) {
     rt_view *v = rt_work_view(x);
     if (v == NULL) return;
     l.array = json_array();
-    const rt_code code = rt_read_work(v, rt_exchange_arena(x), rt_work_tenant(x), session, after_session, after,
-                                      rt_api_of(x)->now_ms(), add_work, &l);
+    const rt_code code = rt_read_work(v, rt_exchange_arena(x), rt_work_tenant(x), session, after_session,
+                                      after, rt_api_of(x)->now_ms(), add_work, &l);
     rt_view_close(v);
     if (code == RT_OK) {
         rt_reply_json(x, 200, l.array);

@@ -12,7 +12,7 @@ typedef struct patched_end {
     rt_str patch;
 } patched_end;
 
-/* ---- the entity's value ------------------------------------------------------------------------------------- */
+/* ---- the entity's value -------------------------------------------------------------------------------- */
 
 /* RFC 7396. On the engine's thread; patches and values are small, see RT_ENTITY_VALUE_MAX. */
 static rt_code apply_patch(void *ctx, rt_arena *arena, rt_str value, rt_str *out, rt_err *err) {
@@ -34,7 +34,14 @@ static bool read_patch(rt_exchange *x, const json_t *body, patched_end *p) {
     const json_t *patch = json_object_get(body, "entity_patch");
     if (patch == NULL || json_is_null(patch)) return true;
     if (!json_is_object(patch)) {
-        rt_problem(x, 400, "\"entity_patch\" must be an object: a merge patch (RFC 7396) of the entity's value.");
+        rt_problem(x, 400,
+                   "\"entity_patch\" must be an object: a merge patch (RFC 7396) of the entity's value.");
+        return false;
+    }
+    json_t *trial = rt_json_merge(NULL, patch); // fails in the decision if it does here
+    json_decref(trial);
+    if (trial == NULL) {
+        rt_problem(x, 400, "\"entity_patch\" is more than %d levels deep.", RT_JSON_DEPTH_MAX);
         return false;
     }
     char *text = json_dumps(patch, JSON_COMPACT);
@@ -49,7 +56,7 @@ static bool read_patch(rt_exchange *x, const json_t *body, patched_end *p) {
     return true;
 }
 
-/* ---- three requests ------------------------------------------------------------------------------------------- */
+/* ---- three requests ------------------------------------------------------------------------------------ */
 
 static void ended(rt_exchange *x, rt_command *cmd) {
     const rt_work_end *c = (const rt_work_end *)cmd;
@@ -57,8 +64,8 @@ static void ended(rt_exchange *x, rt_command *cmd) {
         rt_problem_work(x, cmd, c->refusal, "process");
         return;
     }
-    json_t *json = json_pack("{s:o, s:s}", "work", rt_json_id(x, c->work.id), "event",
-                             rt_event_type_name(c->work.end));
+    json_t *json =
+        json_pack("{s:o, s:s}", "work", rt_json_id(x, c->work.id), "event", rt_event_type_name(c->work.end));
     if (json != NULL && c->work.end == RT_EVENT_FAILED) {
         (void)json_object_set_new(json, "until", rt_json_time(c->work.until_ms));
         (void)json_object_set_new(json, "interval_s", json_integer((json_int_t)c->work.interval_s));

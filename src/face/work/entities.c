@@ -2,7 +2,7 @@
 
 #include "face/work/parts.h"
 
-/* ---- writing ------------------------------------------------------------------------------------------------ */
+/* ---- writing ------------------------------------------------------------------------------------------- */
 
 static void written(rt_exchange *x, rt_command *cmd) {
     const rt_entity_put *c = (const rt_entity_put *)cmd;
@@ -37,9 +37,9 @@ void rt_page_entity_put(rt_exchange *x) {
     if (!rt_param_entity(x, 0, &c->name)) return;
     json_t *body = rt_body_json(x);
     if (body == NULL) return;
-    const bool valid = rt_field_word(x, body, "kind", RT_REQUIRED, &c->kind) && read_value(x, body, &c->value) &&
-                       rt_field_names(x, body, "processes", false, RT_ENTITY_SLOTS_MAX, &c->processes,
-                                      &c->processes_count);
+    const bool valid =
+        rt_field_word(x, body, "kind", RT_REQUIRED, &c->kind) && read_value(x, body, &c->value) &&
+        rt_field_names(x, body, "processes", false, RT_ENTITY_SLOTS_MAX, &c->processes, &c->processes_count);
     json_decref(body);
     if (!valid) return;
     c->tenant = rt_work_tenant(x);
@@ -61,7 +61,7 @@ void rt_page_entity_delete(rt_exchange *x) {
     rt_api_submit(x, &c->cmd, sizeof *c, deleted, rt_problem_busy);
 }
 
-/* ---- showing -------------------------------------------------------------------------------------------------- */
+/* ---- showing ------------------------------------------------------------------------------------------- */
 
 static json_t *entity_json(const rt_exchange *x, rt_str name, const rt_entity *e) {
     json_t *processes = json_array();
@@ -70,8 +70,9 @@ static json_t *entity_json(const rt_exchange *x, rt_str name, const rt_entity *e
         const rt_slot *s = &e->slots[i];
         if (s->wanted) (void)json_array_append_new(processes, rt_json_str(s->process));
         if (s->work == 0) continue;
-        (void)json_array_append_new(work, json_pack("{s:o, s:o, s:o}", "process", rt_json_str(s->process), "work",
-                                                    rt_json_id(x, s->work), "session", rt_json_id(x, s->session)));
+        (void)json_array_append_new(work,
+                                    json_pack("{s:o, s:o, s:o}", "process", rt_json_str(s->process), "work",
+                                              rt_json_id(x, s->work), "session", rt_json_id(x, s->session)));
     }
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "entity", rt_json_str(name), "kind",
                      e->kind.len == 0 ? json_null() : rt_json_str(e->kind), "value", rt_json_value(e->value),
@@ -85,7 +86,8 @@ static json_t *backoffs_json(rt_exchange *x, rt_view *v, rt_str name, const rt_e
         rt_rest rest;
         const rt_slot *s = &e->slots[i];
         if (s->until_ms == 0) continue;
-        if (rt_read_rest(v, rt_exchange_arena(x), rt_work_tenant(x), name, s->process, &rest) != RT_OK) continue;
+        if (rt_read_rest(v, rt_exchange_arena(x), rt_work_tenant(x), name, s->process, &rest) != RT_OK)
+            continue;
         (void)json_array_append_new(array, rt_json_rest(name, s->process, &rest, rt_api_of(x)->now_ms()));
     }
     return array;
@@ -147,8 +149,8 @@ void rt_page_entity_list(rt_exchange *x) {
 
 static bool add_line(void *ctx, const rt_event *event, const rt_history *h) {
     listing *l = ctx;
-    json_t *json = json_pack("{s:I, s:o, s:o, s:s, s:o, s:o, s:o, s:I}", "seq", (json_int_t)event->seq, "time",
-                             rt_json_time(event->at_ms), "process", rt_json_str(h->process), "event",
+    json_t *json = json_pack("{s:I, s:o, s:o, s:s, s:o, s:o, s:o, s:I}", "seq", (json_int_t)event->seq,
+                             "time", rt_json_time(event->at_ms), "process", rt_json_str(h->process), "event",
                              rt_event_type_name(event->type), "cause",
                              h->cause.len == 0 ? json_null() : rt_json_str(h->cause), "session",
                              rt_json_id(l->x, h->session), "work", rt_json_id(l->x, h->work), "took_ms",

@@ -39,7 +39,8 @@ static bool copy(rt_exchange *x, const json_t *string, rt_str *out) {
     return out->ptr != NULL;
 }
 
-bool rt_field_text(rt_exchange *x, const json_t *body, const char *name, rt_need need, size_t max, rt_str *out) {
+bool rt_field_text(rt_exchange *x, const json_t *body, const char *name, rt_need need, size_t max,
+                   rt_str *out) {
     const json_t *field = json_object_get(body, name);
     *out = RT_STR_EMPTY;
     if (is_left_out(field) && need == RT_OPTIONAL) return true;
@@ -54,13 +55,14 @@ bool rt_field_word(rt_exchange *x, const json_t *body, const char *name, rt_need
     const json_t *field = json_object_get(body, name);
     *out = RT_STR_EMPTY;
     if (is_left_out(field) && need == RT_OPTIONAL) return true;
-    if (json_is_string(field) && rt_work_name_is_word(rt_str_of(json_string_value(field)))) return copy(x, field, out);
+    if (json_is_string(field) && rt_work_name_is_word(rt_str_of(json_string_value(field))))
+        return copy(x, field, out);
     rt_problem(x, 400, "\"%s\" must be 1 to %d letters, digits, '_', '-' or '.'.", name, RT_PROCESS_NAME_MAX);
     return false;
 }
 
-bool rt_field_int(rt_exchange *x, const json_t *body, const char *name, int64_t low, int64_t high, int64_t preset,
-                  int64_t *out) {
+bool rt_field_int(rt_exchange *x, const json_t *body, const char *name, int64_t low, int64_t high,
+                  int64_t preset, int64_t *out) {
     const json_t *field = json_object_get(body, name);
     *out = preset;
     if (is_left_out(field)) return true;
@@ -99,8 +101,9 @@ bool rt_field_names(rt_exchange *x, const json_t *body, const char *name, bool e
     for (size_t i = 0; i < json_array_size(field); i++) {
         const json_t *element = json_array_get(field, i);
         if (!is_name(element, entities)) {
-            rt_problem(x, 400, entities ? "\"%s\" must hold names of 1 to 128 bytes without control characters."
-                                        : "\"%s\" must hold names of 1 to 64 letters, digits, '_', '-' or '.'.",
+            rt_problem(x, 400,
+                       entities ? "\"%s\" must hold names of 1 to 128 bytes without control characters."
+                                : "\"%s\" must hold names of 1 to 64 letters, digits, '_', '-' or '.'.",
                        name);
             return false;
         }
@@ -140,12 +143,13 @@ bool rt_field_session(rt_exchange *x, const json_t *body, rt_id *out) {
         rt_problem(x, 400, "\"session\" must be the id of a session.");
         return false;
     }
-    if (rt_id_parse(rt_engine_tag(rt_api_of(x)->engine), rt_str_of(json_string_value(field)), out)) return true;
+    if (rt_id_parse(rt_engine_tag(rt_api_of(x)->engine), rt_str_of(json_string_value(field)), out))
+        return true;
     rt_problem_dead(x);
     return false;
 }
 
-/* ---- the rest of a request ------------------------------------------------------------------------------- */
+/* ---- the rest of a request ----------------------------------------------------------------------------- */
 
 bool rt_param_word(rt_exchange *x, size_t i, const char *what, rt_str *out) {
     *out = rt_exchange_param(x, i);
@@ -170,7 +174,7 @@ bool rt_arg_id(rt_exchange *x, const char *name, rt_id *out) {
     return false;
 }
 
-/* ---- shown ------------------------------------------------------------------------------------------------ */
+/* ---- shown --------------------------------------------------------------------------------------------- */
 
 json_t *rt_json_str(rt_str s) { return json_stringn(s.len > 0 ? s.ptr : "", s.len); }
 

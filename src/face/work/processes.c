@@ -24,8 +24,9 @@ void rt_page_process_put(rt_exchange *x) {
     if (body == NULL) return;
     const rt_str *excludes;
     uint32_t count;
-    const bool valid = rt_field_names(x, body, "excludes", false, RT_PROCESS_EXCLUDES_MAX, &excludes, &count) &&
-                       rt_field_backoff(x, json_object_get(body, "backoff"), &c->like.backoff);
+    const bool valid =
+        rt_field_names(x, body, "excludes", false, RT_PROCESS_EXCLUDES_MAX, &excludes, &count) &&
+        rt_field_backoff(x, json_object_get(body, "backoff"), &c->like.backoff);
     json_decref(body);
     if (!valid) return;
     for (uint32_t i = 0; i < count; i++) c->like.excludes[i] = excludes[i];

@@ -7,7 +7,7 @@ static json_t *session_json(const rt_exchange *x, const rt_session *s, int64_t d
                      (int)s->interval_s);
 }
 
-/* ---- starting, living, ending --------------------------------------------------------------------------- */
+/* ---- starting, living, ending -------------------------------------------------------------------------- */
 
 static void started(rt_exchange *x, rt_command *cmd) {
     const rt_session_create *c = (const rt_session_create *)cmd;
@@ -43,8 +43,9 @@ static void beaten(rt_exchange *x, rt_command *cmd) {
         rt_problem_work(x, cmd, RT_WORK_DEAD, "session");
         return;
     }
-    rt_reply_json(x, 200, json_pack("{s:o, s:o}", "session", rt_json_id(x, c->id), "deadline",
-                                    rt_json_time(c->deadline_ms)));
+    rt_reply_json(
+        x, 200,
+        json_pack("{s:o, s:o}", "session", rt_json_id(x, c->id), "deadline", rt_json_time(c->deadline_ms)));
 }
 
 void rt_page_session_beat(rt_exchange *x) {
@@ -52,7 +53,8 @@ void rt_page_session_beat(rt_exchange *x) {
     if (c == NULL) return;
     rt_session_beat_init(c);
     c->tenant = rt_work_tenant(x);
-    if (!rt_id_parse(rt_engine_tag(rt_api_of(x)->engine), rt_exchange_param(x, 0), &c->id)) rt_problem_dead(x);
+    if (!rt_id_parse(rt_engine_tag(rt_api_of(x)->engine), rt_exchange_param(x, 0), &c->id))
+        rt_problem_dead(x);
     else rt_api_submit(x, &c->cmd, sizeof *c, beaten, rt_problem_busy);
 }
 
@@ -74,7 +76,7 @@ void rt_page_session_delete(rt_exchange *x) {
     rt_api_submit(x, &c->cmd, sizeof *c, closed, rt_problem_busy);
 }
 
-/* ---- showing ---------------------------------------------------------------------------------------------- */
+/* ---- showing ------------------------------------------------------------------------------------------- */
 
 typedef struct listing {
     rt_exchange *x;

@@ -1,4 +1,5 @@
-/* account.c: the invariants of monogon-work.md §9, kept from the histories and compared with what is stored. */
+/* account.c: the invariants of monogon-work.md §9, kept from the histories and compared with what is
+ * stored. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +10,8 @@
 
 void account_failed(const fleet *f, const char *fact, const char *fmt, ...) {
     va_list args;
-    (void)fprintf(stderr, "simulate_work: seed %" PRIu64 " at %lld ms: %s\n  ", f->seed, (long long)f->now_ms, fact);
+    (void)fprintf(stderr, "simulate_work: seed %" PRIu64 " at %lld ms: %s\n  ", f->seed, (long long)f->now_ms,
+                  fact);
     va_start(args, fmt);
     (void)vfprintf(stderr, fmt, args);
     va_end(args);
@@ -77,11 +79,14 @@ static uint64_t element(uint32_t process, uint32_t k) {
     return interval;
 }
 
-static void take_start(fleet *f, uint32_t entity, uint32_t process, const rt_event *event, const rt_history *h) {
+static void take_start(fleet *f, uint32_t entity, uint32_t process, const rt_event *event,
+                       const rt_history *h) {
     account_pair *pair = &f->account.pairs[entity][process];
-    MUST(f, pair->open == 0, "1: %s on %s is worked on already", PROCESS_NAMES[process], ENTITY_NAMES[entity]);
+    MUST(f, pair->open == 0, "1: %s on %s is worked on already", PROCESS_NAMES[process],
+         ENTITY_NAMES[entity]);
     for (uint32_t other = 0; other < 2 && process < 2; other++) {
-        MUST(f, f->account.pairs[entity][other].open == 0, "1: an excluded process works on %s", ENTITY_NAMES[entity]);
+        MUST(f, f->account.pairs[entity][other].open == 0, "1: an excluded process works on %s",
+             ENTITY_NAMES[entity]);
     }
     if (f->account.reset[entity] && event->at_ms < pair->until_ms) { // 12: a deletion dropped what rested
         pair->until_ms = 0;
@@ -95,7 +100,8 @@ static void take_start(fleet *f, uint32_t entity, uint32_t process, const rt_eve
     pair->session = h->session;
 }
 
-static void take_end(fleet *f, uint32_t entity, uint32_t process, const rt_event *event, const rt_history *h) {
+static void take_end(fleet *f, uint32_t entity, uint32_t process, const rt_event *event,
+                     const rt_history *h) {
     account_pair *pair = &f->account.pairs[entity][process];
     MUST(f, pair->open == h->work, "5: an end without a start on %s", ENTITY_NAMES[entity]);
     MUST(f, pair->session == h->session, "5: ended by another session");
@@ -160,10 +166,12 @@ static void take_history(fleet *f, rt_view *view, uint32_t entity, const rt_enti
 
 /* ---- what is stored ------------------------------------------------------------------------------------ */
 
-static void compare_pair(fleet *f, rt_view *view, rt_arena *arena, rt_entity *e, uint32_t entity, uint32_t process) {
+static void compare_pair(fleet *f, rt_view *view, rt_arena *arena, rt_entity *e, uint32_t entity,
+                         uint32_t process) {
     account_pair *pair = &f->account.pairs[entity][process];
     const rt_slot *slot = rt_entity_slot(e, rt_str_of(PROCESS_NAMES[process]));
-    MUST(f, (slot == NULL ? 0 : slot->work) == pair->open, "5: active without a start, or the other way round");
+    MUST(f, (slot == NULL ? 0 : slot->work) == pair->open,
+         "5: active without a start, or the other way round");
     rt_rest rest = {0};
     const rt_code code = rt_read_rest(view, arena, TENANT, rt_str_of(ENTITY_NAMES[entity]),
                                       rt_str_of(PROCESS_NAMES[process]), &rest);
@@ -174,7 +182,8 @@ static void compare_pair(fleet *f, rt_view *view, rt_arena *arena, rt_entity *e,
     MUST(f, (code == RT_OK) == (pair->failures > 0), "6: backoff of %s on %s", PROCESS_NAMES[process],
          ENTITY_NAMES[entity]);
     if (code == RT_OK) {
-        MUST(f, rest.failures == pair->failures && rest.until_ms == pair->until_ms, "6: backoff as in the history");
+        MUST(f, rest.failures == pair->failures && rest.until_ms == pair->until_ms,
+             "6: backoff as in the history");
         MUST(f, slot != NULL && slot->until_ms == rest.until_ms, "6: entity and backoff agree");
     }
     if (slot == NULL) return;
@@ -182,7 +191,8 @@ static void compare_pair(fleet *f, rt_view *view, rt_arena *arena, rt_entity *e,
     MUST(f, rt_view_job(view, slot->job, &job) == RT_OK, "a slot's job");
     const bool held = slot->work != 0;
     MUST(f, (job.state == RT_JOB_LEASED) == held, "a job is held as long as its pair is");
-    if (job.state == RT_JOB_SCHEDULED) MUST(f, job.due_ms == slot->until_ms, "a job rests as long as its pair");
+    if (job.state == RT_JOB_SCHEDULED)
+        MUST(f, job.due_ms == slot->until_ms, "a job rests as long as its pair");
 }
 
 void account_take(fleet *f, rt_view *view) {
@@ -203,7 +213,8 @@ void account_take(fleet *f, rt_view *view) {
         // 10: each finish adds one to the value in the same change.
         int64_t value = 0;
         MUST(f, e.value.len == 0 || rt_str_to_i64(e.value, &value), "10: %.*s", RT_STR_ARG(e.value));
-        if (f->account.reset[i] && value < (int64_t)f->account.finished[i]) f->account.finished[i] = (uint64_t)value;
+        if (f->account.reset[i] && value < (int64_t)f->account.finished[i])
+            f->account.finished[i] = (uint64_t)value;
         MUST(f, value == (int64_t)f->account.finished[i], "10: %.*s finished %" PRIu64, RT_STR_ARG(e.value),
              f->account.finished[i]);
         f->account.reset[i] = false;
@@ -222,7 +233,9 @@ void account_close(fleet *f, rt_view *view) {
         MUST(f, f->account.sessions[i].dead, "4: a session is still there");
     }
     const uint64_t *c = f->account.counts;
-    MUST(f, c[RT_EVENT_STARTED] == c[RT_EVENT_FINISHED] + c[RT_EVENT_FAILED] + c[RT_EVENT_CANCELED] + c[RT_EVENT_EXPIRED],
+    MUST(f,
+         c[RT_EVENT_STARTED] ==
+             c[RT_EVENT_FINISHED] + c[RT_EVENT_FAILED] + c[RT_EVENT_CANCELED] + c[RT_EVENT_EXPIRED],
          "13: starts and ends");
     rt_counts counts;
     MUST(f, rt_view_counts(view, 0, &counts) == RT_OK && counts.leased == 0, "nothing is held");

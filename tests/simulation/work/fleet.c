@@ -43,7 +43,8 @@ static void open_store(fleet *f, node *n) {
     const rt_store_lmdb_config config = {.dir = f->lmdb,
                                          .map_bytes = 256u << 20,
                                          .retention = {.age_ms = INT64_C(1) << 40, .events = 1000000}};
-    if (rt_store_lmdb_open(&config, &n->store, &err) != RT_OK) account_failed(f, "the store opens", "%s", err.msg);
+    if (rt_store_lmdb_open(&config, &n->store, &err) != RT_OK)
+        account_failed(f, "the store opens", "%s", err.msg);
 }
 
 static void start(fleet *f, node *n) {
@@ -52,7 +53,8 @@ static void start(fleet *f, node *n) {
     const rt_engine_settings settings = rt_engine_settings_default();
     open_store(f, n);
     n->life = ++f->lives;
-    if (rt_engine_open(n->store, &executor, &settings, rt_rng_next(&f->rng), &n->engine, &err) != RT_OK) abort();
+    if (rt_engine_open(n->store, &executor, &settings, rt_rng_next(&f->rng), &n->engine, &err) != RT_OK)
+        abort();
     n->wake_ms = f->now_ms;
 }
 
@@ -169,7 +171,8 @@ static void register_processes(fleet *f) {
     }
 }
 
-/* Faults stop; workers go on for a while, so that they hear the end of what they asked for; then they are gone. */
+/* Faults stop; workers go on for a while, so that they hear the end of what they asked for; then they are
+ * gone. */
 static void end_well(fleet *f) {
     f->calm = true;
     for (uint32_t i = 0; i < f->nodes_count; i++) {

@@ -1,5 +1,6 @@
-/* fleet.h: simulated workers on simulated nodes: a clock that jumps, nodes that crash, replies that are lost, workers that
- * sleep longer than their session lives. After each step of a node the account is taken anew (account.c).
+/* fleet.h: simulated workers on simulated nodes: a clock that jumps, nodes that crash, replies that are
+ * lost, workers that sleep longer than their session lives. After each step of a node the account is taken
+ * anew (account.c).
  *
  * Everything is decided by generators that start from the seed, so that a seed always gives the same run. */
 #ifndef SIM_WORK_FLEET_H
@@ -11,10 +12,10 @@
 enum {
     WORKERS = 8,
     ENTITIES = 10,
-    PROCESSES = 3,       /* the first two exclude each other */
+    PROCESSES = 3, /* the first two exclude each other */
     NODES_MAX = 2,
     SESSIONS_MAX = 2048,
-    ACTIVE_MS = 40000   /* virtual; faults stop then */
+    ACTIVE_MS = 40000 /* virtual; faults stop then */
 };
 #define TENANT RT_STR("p")
 
@@ -25,9 +26,9 @@ typedef struct worker worker;
 typedef struct request {
     fleet *fleet;
     uint32_t worker;
-    uint64_t life;       /* of the node that has it */
-    uint64_t number;     /* of the worker's request; another by now: nobody waits for this one */
-    bool resets;         /* puts or deletes `entity` */
+    uint64_t life;   /* of the node that has it */
+    uint64_t number; /* of the worker's request; another by now: nobody waits for this one */
+    bool resets;     /* puts or deletes `entity` */
     uint32_t entity;
     rt_arena arena;
     union {
@@ -42,25 +43,33 @@ typedef struct request {
 } request;
 
 typedef enum stage { STAGE_NO_SESSION, STAGE_IDLE, STAGE_WORKING } stage;
-typedef enum errand { ERRAND_NONE, ERRAND_START, ERRAND_BEAT, ERRAND_CLAIM, ERRAND_END, ERRAND_REMOVE, ERRAND_PUT } errand;
+typedef enum errand {
+    ERRAND_NONE,
+    ERRAND_START,
+    ERRAND_BEAT,
+    ERRAND_CLAIM,
+    ERRAND_END,
+    ERRAND_REMOVE,
+    ERRAND_PUT
+} errand;
 
 struct worker {
     stage stage;
-    errand errand;       /* what it asks for, again and again until it has an answer */
-    uint64_t number;     /* of the request that it waits for */
+    errand errand;   /* what it asks for, again and again until it has an answer */
+    uint64_t number; /* of the request that it waits for */
     bool waiting;
-    int64_t wake_ms;     /* virtual */
+    int64_t wake_ms; /* virtual */
     rt_id session;
-    rt_work work;        /* with entity and process as indexes, below */
+    rt_work work; /* with entity and process as indexes, below */
     uint32_t entity, process;
     rt_event_type verb;
     bool by_kind;
-    uint64_t key;        /* idempotency key of the claim */
+    uint64_t key; /* idempotency key of the claim */
     char key_text[24];
 };
 
 typedef struct node {
-    uint64_t life;       /* 0: down */
+    uint64_t life; /* 0: down */
     rt_store *store;
     rt_engine *engine;
     int64_t wake_ms, up_ms; /* virtual */
@@ -68,10 +77,10 @@ typedef struct node {
 
 /* What must be so, from the histories alone. */
 typedef struct account_pair {
-    rt_id open;          /* work that was started and has not ended; 0: none */
+    rt_id open; /* work that was started and has not ended; 0: none */
     rt_id session;
     int64_t until_ms;
-    uint32_t failures;   /* since it last finished */
+    uint32_t failures; /* since it last finished */
 } account_pair;
 typedef struct account_session {
     rt_id id;
@@ -82,13 +91,13 @@ typedef struct account {
     account_pair pairs[ENTITIES][PROCESSES];
     uint64_t last_event[ENTITIES];
     uint64_t finished[ENTITIES]; /* since it was last put or deleted */
-    /* Somebody may have put or deleted it since the last look, which starts its value and its backoffs anew. */
+    /* Somebody may have put or deleted it since the last look: its value and backoffs start anew. */
     uint32_t resets_open[ENTITIES];
     bool reset[ENTITIES];
     account_session sessions[SESSIONS_MAX];
     uint32_t sessions_count;
     uint64_t counts[RT_EVENT_TYPE_COUNT];
-    uint64_t hash;       /* of all that happened */
+    uint64_t hash; /* of all that happened */
 } account;
 
 struct fleet {
@@ -114,7 +123,7 @@ extern const char *const ENTITY_NAMES[ENTITIES];
 extern const char *const PROCESS_NAMES[PROCESSES];
 rt_backoff process_backoff(uint32_t process);
 
-/* ---- account.c ------------------------------------------------------------------------------------------------------- */
+/* ---- account.c ----------------------------------------------------------------------------------------- */
 /* A node has stepped: what is durable now must follow from what was before. */
 void account_take(fleet *f, rt_view *view);
 /* All faults are over, all workers are gone and time has passed: nothing is worked on any more. */
@@ -123,7 +132,7 @@ void account_close(fleet *f, rt_view *view);
 #define MUST(f, fact, ...) ((fact) ? (void)0 : account_failed((f), #fact, __VA_ARGS__))
 _Noreturn void account_failed(const fleet *f, const char *fact, const char *fmt, ...) RT_PRINTF(3, 4);
 
-/* ---- worker.c -------------------------------------------------------------------------------------------------------- */
+/* ---- worker.c ------------------------------------------------------------------------------------------ */
 void worker_act(fleet *f, uint32_t number);
 /* Hands the request to a node that runs; false: none does. */
 bool fleet_submit(fleet *f, request *r);

@@ -1,10 +1,10 @@
 /* simulate_work: worker fleets through simulated lives, each given by a seed.
  *
- *   simulate_work --seeds FROM..TO [--lmdb DIR]   each twice: both runs must do the same
- *   simulate_work --seed N [--lmdb DIR]
+ * simulate_work --seeds FROM..TO [--lmdb DIR]   each twice: both runs must do the same simulate_work
+ * --seed N [--lmdb DIR]
  *
- * With --lmdb on a store in folders below DIR, which must be there; otherwise on the memory store, with its faults. Aborts at
- * the first seed that breaks an invariant, and says how to see it again. */
+ * With --lmdb on a store in folders below DIR, which must be there; otherwise on the memory store, with
+ * its faults. Aborts at the first seed that breaks an invariant, and says how to see it again. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,8 @@ int main(int argc, char **argv) {
             continue;
         }
         from = to = strtoull(argv[i + 1], &rest, 10);
-        if (strcmp(argv[i], "--seeds") == 0 && strncmp(rest, "..", 2) == 0) to = strtoull(rest + 2, &rest, 10);
+        if (strcmp(argv[i], "--seeds") == 0 && strncmp(rest, "..", 2) == 0)
+            to = strtoull(rest + 2, &rest, 10);
         if (*rest != '\0') to = 0;
     }
     if (to < 1 || from > to) {

@@ -1,5 +1,5 @@
-/* worker.c: what a worker does: it lives by heartbeats, claims, sleeps over its work at times, ends it, and asks again
- * whenever an answer does not come. */
+/* worker.c: what a worker does: it lives by heartbeats, claims, sleeps over its work at times, ends it,
+ * and asks again whenever an answer does not come. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,30 +38,30 @@ static void take_answer(fleet *f, worker *w, const request *r) {
     const bool fenced = r->as.cmd.code == RT_E_FENCED;
     w->wake_ms = f->now_ms + draw(f, 1, 300);
     switch (w->errand) {
-        case ERRAND_NONE: return;
-        case ERRAND_START:
-            w->session = r->as.start.id;
-            w->stage = STAGE_IDLE;
-            w->errand = ERRAND_NONE;
-            return;
-        case ERRAND_BEAT:
-            if (fenced) lose_session(w);
-            w->errand = ERRAND_NONE;
-            return;
-        case ERRAND_CLAIM:
-            if (fenced) lose_session(w);
-            else take_claim(f, w, r);
-            return;
-        case ERRAND_END:
-            w->errand = ERRAND_NONE;
-            w->stage = STAGE_IDLE;
-            // 11: whoever holds it and is alive is told what happened, however often it had to ask.
-            if (fenced) MUST(f, r->as.end.refusal == RT_WORK_DEAD, "11: a holder is refused");
-            else MUST(f, r->as.end.work.end == w->verb || w->verb == RT_EVENT_CANCELED, "11: the same answer");
-            if (fenced) lose_session(w);
-            return;
-        case ERRAND_REMOVE:
-        case ERRAND_PUT: w->errand = ERRAND_NONE; return;
+    case ERRAND_NONE: return;
+    case ERRAND_START:
+        w->session = r->as.start.id;
+        w->stage = STAGE_IDLE;
+        w->errand = ERRAND_NONE;
+        return;
+    case ERRAND_BEAT:
+        if (fenced) lose_session(w);
+        w->errand = ERRAND_NONE;
+        return;
+    case ERRAND_CLAIM:
+        if (fenced) lose_session(w);
+        else take_claim(f, w, r);
+        return;
+    case ERRAND_END:
+        w->errand = ERRAND_NONE;
+        w->stage = STAGE_IDLE;
+        // 11: whoever holds it and is alive is told what happened, however often it had to ask.
+        if (fenced) MUST(f, r->as.end.refusal == RT_WORK_DEAD, "11: a holder is refused");
+        else MUST(f, r->as.end.work.end == w->verb || w->verb == RT_EVENT_CANCELED, "11: the same answer");
+        if (fenced) lose_session(w);
+        return;
+    case ERRAND_REMOVE:
+    case ERRAND_PUT: w->errand = ERRAND_NONE; return;
     }
 }
 
@@ -133,37 +133,38 @@ static void fill_end(const worker *w, request *r) {
     c->patch = add_one;
     rt_str *again = rt_arena_alloc(&r->arena, sizeof *again);
     if (again == NULL) abort();
-    *again = rt_str_of(PROCESS_NAMES[w->process]); // it puts itself back, so that there is always something to do
+    *again =
+        rt_str_of(PROCESS_NAMES[w->process]); // it puts itself back, so that there is always something to do
     c->processes = again;
     c->processes_count = 1;
 }
 
 static void fill(const worker *w, request *r) {
     switch (w->errand) {
-        case ERRAND_NONE: abort();
-        case ERRAND_START:
-            rt_session_create_init(&r->as.start);
-            r->as.start.tenant = TENANT;
-            r->as.start.interval_s = INTERVAL_S;
-            return;
-        case ERRAND_BEAT:
-            rt_session_beat_init(&r->as.beat);
-            r->as.beat.tenant = TENANT;
-            r->as.beat.id = w->session;
-            return;
-        case ERRAND_CLAIM: fill_claim(w, r); return;
-        case ERRAND_END: fill_end(w, r); return;
-        case ERRAND_REMOVE:
-            rt_entity_delete_init(&r->as.remove);
-            r->as.remove.tenant = TENANT;
-            r->as.remove.name = rt_str_of(ENTITY_NAMES[w->entity]);
-            return;
-        case ERRAND_PUT:
-            rt_entity_put_init(&r->as.put);
-            r->as.put.tenant = TENANT;
-            r->as.put.name = rt_str_of(ENTITY_NAMES[w->entity]);
-            r->as.put.kind = RT_STR("machine");
-            return;
+    case ERRAND_NONE: abort();
+    case ERRAND_START:
+        rt_session_create_init(&r->as.start);
+        r->as.start.tenant = TENANT;
+        r->as.start.interval_s = INTERVAL_S;
+        return;
+    case ERRAND_BEAT:
+        rt_session_beat_init(&r->as.beat);
+        r->as.beat.tenant = TENANT;
+        r->as.beat.id = w->session;
+        return;
+    case ERRAND_CLAIM: fill_claim(w, r); return;
+    case ERRAND_END: fill_end(w, r); return;
+    case ERRAND_REMOVE:
+        rt_entity_delete_init(&r->as.remove);
+        r->as.remove.tenant = TENANT;
+        r->as.remove.name = rt_str_of(ENTITY_NAMES[w->entity]);
+        return;
+    case ERRAND_PUT:
+        rt_entity_put_init(&r->as.put);
+        r->as.put.tenant = TENANT;
+        r->as.put.name = rt_str_of(ENTITY_NAMES[w->entity]);
+        r->as.put.kind = RT_STR("machine");
+        return;
     }
 }
 
