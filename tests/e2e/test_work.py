@@ -1,14 +1,21 @@
 """Worker fleets on the real binary: the contract of docs/work.md, and a fleet that is killed again and again."""
 import concurrent.futures
+import json
 import multiprocessing
+import os
 import random
+import shutil
+import subprocess
+import sys
 import time
 from datetime import datetime
 
 import pytest
 
 from fleet import work
-from server import wait_until
+from server import BINARY, ROOT, wait_until
+
+CTL = os.path.join(os.path.dirname(BINARY), "retryctl")
 
 
 def session(retryd, **fields):
@@ -306,3 +313,48 @@ def test_a_fleet_under_fire_does_everything_once(retryd):
     assert counts["Finished"] == entities and counts["Failed"] > 0 and counts["Expired"] > 0
     assert counts["Started"] == sum(counts.values()) - counts["Started"]
     assert retryd.get("/v1/backoffs").json() == []
+
+
+# ---- examples and tools ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("worker", ["worker.sh", "worker.py"])
+def test_example_workers_finish_what_works_and_fail_what_does_not(retryd, worker):
+    default = {"X-Project-ID": "default"}
+    retryd.session.headers.update(default)
+    process(retryd, "install", backoff={"initial_ms": 60000, "maximum_ms": 60000, "exponent": 1})
+    put(retryd, "good", value={"rack": 7})
+    put(retryd, "bad", value={"broken": True})
+    path = os.path.join(ROOT, "examples", "work", worker)
+    command = [sys.executable, path, "install", "machine", "--once"]
+    if worker.endswith(".sh"):
+        if shutil.which("jq") is None:
+            pytest.skip("jq is not installed")
+        command = [path, "install", "machine", "sh", "-c", 'case "$1" in *broken*) echo "no answer" >&2; exit 1; esac']
+    running = subprocess.Popen(command, env={**os.environ, "RETRYD_URL": retryd.url})
+    try:
+        wait_until(lambda: events(retryd, "good")[-1:] == ["Finished"] and events(retryd, "bad")[-1:] == ["Failed"])
+    finally:
+        running.kill() if worker.endswith(".py") else running.terminate()
+        running.wait()
+
+
+def test_retryctl_shows_work_and_clears_backoffs(retryd):
+    process(retryd, "install", backoff={"initial_ms": 60000, "maximum_ms": 60000, "exponent": 1})
+    who = session(retryd, component="shepherd", interval_s=60)
+    got = claim(retryd, who, "install", candidates=["m1"])
+
+    def ctl(*words):
+        done = subprocess.run([CTL, "--url", retryd.url, "--project", "p", *words], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "m1" in ctl("work") and "shepherd" in ctl("sessions")
+    end(retryd, got, "fail", cause="no route to host")
+    assert "no route to host" in ctl("backoffs") and "no route to host" in ctl("backoffs", "list", "--process", "install")
+    assert ctl("work") == "Nothing is worked on.\n"
+    ctl("backoffs", "clear", "m1", "install")
+    assert ctl("backoffs") == "Nothing is in backoff.\n"
+    lines = ctl("history", "m1").splitlines()
+    assert "Failed" in lines[1] and "Started" in lines[2]
+    assert json.loads(ctl("entity", "m1", "--json"))["entity"] == "m1"
