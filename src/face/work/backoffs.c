@@ -55,7 +55,7 @@ void rt_page_backoff_list(rt_exchange *x) {
     l.active_only = rt_exchange_arg(x, "active", &active) && rt_str_eq(active, RT_STR("1"));
     const bool known = (process.len == 0 || rt_work_name_is_word(process)) &&
                        (entity.len == 0 || rt_work_name_is_entity(entity));
-    rt_view *v = rt_work_view(x);
+    rt_view *v = rt_problem_view(x);
     if (v == NULL) return;
     l.array = json_array();
     rt_code code = RT_OK;

@@ -119,7 +119,7 @@ void rt_page_work_list(rt_exchange *x) {
     if (!rt_arg_id(x, "session", &session) || !read_marker(x, &after_session, &after)) return;
     (void)rt_exchange_arg(x, "process", &l.process);
     (void)rt_exchange_arg(x, "entity", &l.entity);
-    rt_view *v = rt_work_view(x);
+    rt_view *v = rt_problem_view(x);
     if (v == NULL) return;
     l.array = json_array();
     const rt_code code = rt_read_work(v, rt_exchange_arena(x), rt_work_tenant(x), session, after_session,

@@ -97,7 +97,7 @@ void rt_page_entity_get(rt_exchange *x) {
     rt_str name;
     rt_entity *e = RT_NEW(x, rt_entity);
     if (e == NULL || !rt_param_entity(x, 0, &name)) return;
-    rt_view *v = rt_work_view(x);
+    rt_view *v = rt_problem_view(x);
     if (v == NULL) return;
     rt_code code = rt_read_entity(v, rt_exchange_arena(x), rt_work_tenant(x), name, e);
     if (code == RT_OK && e->gone) code = RT_E_ABSENT;
@@ -139,7 +139,7 @@ void rt_page_entity_list(rt_exchange *x) {
         rt_problem(x, 400, "\"marker\" must be the last entity that was read.");
         return;
     }
-    rt_view *v = rt_work_view(x);
+    rt_view *v = rt_problem_view(x);
     if (v == NULL) return;
     l.array = json_array();
     const rt_code code = rt_read_entities(v, rt_exchange_arena(x), rt_work_tenant(x), after, add_entity, &l);
@@ -170,7 +170,7 @@ void rt_page_entity_history(rt_exchange *x) {
     if (e == NULL || !rt_param_entity(x, 0, &name)) return;
     if (!rt_arg_int(x, "limit", 1, RT_WORK_PAGE_MAX, RT_WORK_PAGE_DEFAULT, &l.left)) return;
     if (!rt_arg_int(x, "before", 0, INT64_MAX, 0, &before)) return;
-    rt_view *v = rt_work_view(x);
+    rt_view *v = rt_problem_view(x);
     if (v == NULL) return;
     l.array = json_array();
     rt_code code = rt_read_entity(v, rt_exchange_arena(x), rt_work_tenant(x), name, e);

@@ -18,15 +18,6 @@ void *rt_work_new(rt_exchange *x, size_t bytes) {
     return command;
 }
 
-rt_view *rt_work_view(rt_exchange *x) {
-    rt_view *v;
-    rt_err err = {0};
-    const rt_code code = rt_engine_view(rt_api_of(x)->engine, &v, &err);
-    if (code == RT_OK) return v;
-    rt_problem_of(x, code, &err, "store");
-    return NULL;
-}
-
 /* ---- fields of a body ---------------------------------------------------------------------------------- */
 
 static bool is_left_out(const json_t *field) { return field == NULL || json_is_null(field); }

@@ -51,8 +51,6 @@ void rt_problem_work(rt_exchange *x, const rt_command *cmd, rt_work_refusal refu
 /* A command in the exchange's arena; NULL: replied. */
 #define RT_NEW(x, type) ((type *)rt_work_new((x), sizeof(type)))
 void *rt_work_new(rt_exchange *x, size_t bytes);
-/* Opens a view; NULL: replied. */
-rt_view *rt_work_view(rt_exchange *x);
 
 /* ---- pages, one file a noun ---------------------------------------------------------------------------- */
 void rt_page_session_list(rt_exchange *x), rt_page_session_post(rt_exchange *x),

@@ -40,7 +40,7 @@ static bool add_process(void *ctx, rt_str name, const rt_process *p) {
 }
 
 void rt_page_process_list(rt_exchange *x) {
-    rt_view *v = rt_work_view(x);
+    rt_view *v = rt_problem_view(x);
     if (v == NULL) return;
     json_t *array = json_array();
     const rt_code code = rt_read_processes(v, rt_work_tenant(x), add_process, array);
@@ -57,7 +57,7 @@ void rt_page_process_get(rt_exchange *x) {
     rt_str name;
     rt_process process;
     if (!rt_param_word(x, 0, "process", &name)) return;
-    rt_view *v = rt_work_view(x);
+    rt_view *v = rt_problem_view(x);
     if (v == NULL) return;
     const rt_code code = rt_read_process(v, rt_exchange_arena(x), rt_work_tenant(x), name, &process);
     rt_view_close(v);

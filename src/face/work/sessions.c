@@ -94,7 +94,7 @@ void rt_page_session_list(rt_exchange *x) {
     rt_id after;
     if (!rt_arg_int(x, "limit", 1, RT_WORK_PAGE_MAX, RT_WORK_PAGE_DEFAULT, &l.left)) return;
     if (!rt_arg_id(x, "marker", &after)) return;
-    rt_view *v = rt_work_view(x);
+    rt_view *v = rt_problem_view(x);
     if (v == NULL) return;
     l.array = json_array();
     const rt_code code =
@@ -117,7 +117,7 @@ static bool add_work(void *ctx, const rt_work *w, int64_t deadline_ms) {
 void rt_page_session_get(rt_exchange *x) {
     rt_id id;
     if (!rt_param_id(x, 0, "session", &id)) return;
-    rt_view *v = rt_work_view(x);
+    rt_view *v = rt_problem_view(x);
     if (v == NULL) return;
     rt_session session;
     int64_t deadline_ms;
