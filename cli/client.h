@@ -10,7 +10,7 @@ typedef struct rt_cli {
     const char *token;    /* NULL: none */
     bool json;            /* print what the server said */
     /* options of single commands; NULL or 0: not given */
-    const char *queue, *reason, *marker, *previous_ms, *count;
+    const char *queue, *reason, *process, *entity, *marker, *previous_ms, *count;
     long limit, seconds, rate, interval;
     bool dry_run, once;
 } rt_cli;

@@ -17,6 +17,8 @@ rt_cli_command rt_cli_job, rt_cli_attempts, rt_cli_job_delete;
 rt_cli_command rt_cli_dead_list, rt_cli_dead_redrive, rt_cli_dead_delete;
 /* policy.c */
 rt_cli_command rt_cli_policy_show;
+/* work.c */
+rt_cli_command rt_cli_work, rt_cli_sessions, rt_cli_backoffs, rt_cli_backoffs_clear, rt_cli_history, rt_cli_entity;
 /* watch.c */
 rt_cli_command rt_cli_watch;
 

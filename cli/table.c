@@ -19,6 +19,8 @@ static const char *colour_of(const char *word) {
     } COLOURS[] = {
         {"delivered", "\033[32m"}, {"done", "\033[32m"},      {"dead", "\033[31m"},
         {"attempt", "\033[33m"},   {"scheduled", "\033[33m"}, {"ready", "\033[36m"},
+        {"Started", "\033[36m"},   {"Finished", "\033[32m"},  {"Failed", "\033[31m"},
+        {"Canceled", "\033[2m"},   {"Expired", "\033[33m"},
         {"redriven", "\033[36m"},  {"ended", "\033[2m"},      {"leased", "\033[35m"},
     };
     if (!rt_colour()) return "";

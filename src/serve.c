@@ -11,10 +11,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "engine/waiting.h"
 #include "executor/webhook/webhook.h"
 #include "face/admin/admin.h"
 #include "face/notifications/notifications.h"
 #include "face/notifications/signature.h"
+#include "face/work/work.h"
 #include "http/listen.h"
 #include "http/server.h"
 #include "os/clock.h"
@@ -31,7 +33,7 @@
 enum {
     COMMANDS_BYTES_MAX = 128 * 1024 * 1024, /* of requests that wait for the engine */
     ANSWER_EXCERPT_BYTES = 256,             /* of a webhook's answer, kept in the attempt's event */
-    FACES_MAX = RT_ADMIN_FACES + 2,
+    FACES_MAX = RT_ADMIN_FACES + RT_WORK_FACES + 2,
     PASSWORD_FILE_BYTES_MAX = 4096
 };
 
@@ -53,7 +55,8 @@ typedef struct site {
     uint16_t port;
     pthread_t signals;
     bool signals_started;
-    atomic_bool done;
+    atomic_bool done, stopping;
+    rt_waits_end end_waits;
 } site;
 
 static const char *or_null(const char *text) { return text[0] == '\0' ? NULL : text; }
@@ -113,6 +116,17 @@ static sigset_t stop_signals(void) {
     return set;
 }
 
+static void waits_ended(rt_command *cmd) { (void)cmd; }
+
+/* Clients that wait for work are told now that there is none, so that the server can go. */
+static void end_waits(site *s) {
+    atomic_store(&s->stopping, true);
+    rt_waits_end_init(&s->end_waits);
+    s->end_waits.cmd.done = waits_ended;
+    // Full: they wait until their time is over.
+    (void)rt_engine_thread_submit(s->thread, &s->end_waits.cmd, sizeof s->end_waits);
+}
+
 static void *await_signals(void *arg) {
     site *s = arg;
     const sigset_t set = stop_signals();
@@ -126,6 +140,7 @@ static void *await_signals(void *arg) {
         tell_systemd("STOPPING=1");
         rt_log_write(&s->log, RT_LOG_INFO, "stopping", NULL, 0);
         rt_server_stop(s->server);
+        end_waits(s);
     }
 }
 
@@ -215,6 +230,7 @@ static rt_code open_engine(site *s, rt_err *err) {
     rt_engine_settings settings = rt_engine_settings_default();
     settings.in_flight_max = (uint32_t)c->delivery_in_flight_max;
     settings.queue_in_flight_max = (uint32_t)c->delivery_queue_in_flight_max;
+    settings.history_ms = (int64_t)c->history_maximum_age_seconds * 1000;
     settings.mono_us = rt_mono_us;
     uint64_t seed;
     if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
@@ -258,6 +274,8 @@ static rt_code open_faces(site *s, rt_err *err) {
         .now_ms = rt_wall_ms,
         .tokens = s->tokens.list,
         .tokens_count = s->tokens.count,
+        .deadline_ms = (int64_t)s->config->server_deadline_ms,
+        .stopping = &s->stopping,
         .require_confirmation = s->config->notification_require_confirmation,
         .mail_relay = s->config->mail_relay[0] != '\0',
         .refuse_target = refuse_target,
@@ -270,8 +288,9 @@ static rt_code open_faces(site *s, rt_err *err) {
     if (code != RT_OK) return code;
     s->api.signing_key = rt_str_of(s->signing_key);
     rt_face_admin(&s->api, s->faces);
-    s->faces[RT_ADMIN_FACES] = rt_face_notifications(&s->api);
-    s->faces[RT_ADMIN_FACES + 1] = rt_face_root(&s->api); // last: whatever nobody else answers for
+    rt_face_work(&s->api, s->faces + RT_ADMIN_FACES);
+    s->faces[RT_ADMIN_FACES + RT_WORK_FACES] = rt_face_notifications(&s->api);
+    s->faces[RT_ADMIN_FACES + RT_WORK_FACES + 1] = rt_face_root(&s->api); // last: whatever nobody else answers for
     return RT_OK;
 }
 

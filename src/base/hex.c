@@ -32,3 +32,15 @@ size_t rt_hex_unescape(rt_str s, bool plus_is_space, char *to, size_t cap) {
     }
     return len;
 }
+
+bool rt_hex_read_u64(rt_str text, uint64_t *out) {
+    if (text.len != 16) return false;
+    uint64_t read = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        const int value = rt_hex_value(text.ptr[i]);
+        if (value < 0 || (text.ptr[i] >= 'A' && text.ptr[i] <= 'F')) return false;
+        read = read << 4 | (uint64_t)value;
+    }
+    *out = read;
+    return true;
+}

@@ -4,6 +4,8 @@
 #include "base/str.h"
 
 int rt_hex_value(char digit); /* either case; -1: no digit */
+/* Sixteen lower-case digits: one spelling only, so that numbers can be compared as text. */
+bool rt_hex_read_u64(rt_str text, uint64_t *out);
 /* Lower case, two digits a byte: `out` has room for 2 * count; no NUL behind them. */
 void rt_hex_write(char *out, const unsigned char *bytes, size_t count);
 /* Undoes %XX into to[cap] and returns the length; what does not fit is cut off, and a '%' that two digits do not follow

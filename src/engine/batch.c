@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "engine/core.h"
+#include "engine/history.h"
 
 void rt_command_list_push(rt_command_list *l, rt_command *cmd) {
     cmd->next = NULL;
@@ -80,9 +81,9 @@ static void count_end(rt_tally *t, const rt_job *was, const rt_job *now) {
     else if (message) t->deleted++;
 }
 
-/* A holder is no message of anybody's: it only keeps a body while its fan-out goes on. */
+/* A holder is no message of anybody's: it only keeps a body while its fan-out goes on. Nor is work: its events count. */
 static void count_job(rt_tally *t, const rt_job *was, const rt_job *now) {
-    if (now->flags & RT_JOB_HOLDER) return;
+    if (now->flags & (RT_JOB_HOLDER | RT_JOB_WORK)) return;
     const bool message = (now->flags & RT_JOB_PULL) != 0;
     if (was == NULL && message) t->posted++;
     if (was == NULL && !message) t->created++;
@@ -91,8 +92,16 @@ static void count_job(rt_tally *t, const rt_job *was, const rt_job *now) {
     count_end(t, was, now);
 }
 
+/* What has become free may be waited for. */
+static void tell_of_work(rt_engine *e, const rt_job *job) {
+    if (job->state != RT_JOB_FREE) return;
+    rt_waiting_tell(e, job->queue);
+    rt_waiting_tell(e, job->key_hash);
+}
+
 static void note_job(rt_engine *e, rt_tally *t, const rt_job *was, const rt_job *now) {
     if (now == NULL) return;
+    if (now->flags & RT_JOB_WORK) tell_of_work(e, now);
     count_job(t, was, now);
     if (now->state == RT_JOB_READY) e->ready_pending = true;
     const bool waits =
@@ -103,13 +112,29 @@ static void note_job(rt_engine *e, rt_tally *t, const rt_job *was, const rt_job 
 }
 
 static void note_queue(rt_engine *e, const rt_queue *queue) {
+    if (queue->kind == RT_QUEUE_WORK) rt_waiting_wake_all(e); // it may have been resumed
     rt_lane *lane = rt_map_get(&e->schedule.lanes, queue->id);
     if (lane == NULL) return;
     lane->known = false;
     rt_schedule_turn(&e->schedule, lane);
 }
 
-static void note_event(rt_tally *t, const rt_event *event) {
+static void note_work(rt_engine *e, rt_tally *t, const rt_event *event) {
+    rt_history line;
+    if (!rt_history_read(event->text, &line)) return;
+    const rt_work_count what = (rt_work_count)(event->type - RT_EVENT_STARTED);
+    t->work[rt_work_metrics_at(&e->metrics.work, line.process)][what]++;
+    t->worked = true;
+}
+_Static_assert(RT_EVENT_EXPIRED - RT_EVENT_STARTED == RT_WORK_EXPIRED, "in the same order");
+
+static void note_session(rt_tally *t, const rt_op *op) {
+    if (op->doc.was == NULL) t->sessions_started++;
+    if (op->doc.now == NULL) t->sessions_ended++;
+}
+
+static void note_event(rt_engine *e, rt_tally *t, const rt_event *event) {
+    if (event->type >= RT_EVENT_STARTED && event->type <= RT_EVENT_EXPIRED) note_work(e, t, event);
     if (event->attempt > 0 && (event->type == RT_EVENT_ATTEMPT || event->type == RT_EVENT_DEAD))
         t->failed[event->reason]++;
 }
@@ -128,6 +153,7 @@ static void note_change(rt_engine *e, const rt_tx *tx) {
                 if (op->lease.now != NULL) note_expiry(e, op->lease.now->until_ms);
                 break;
             case RT_OP_DOC:
+                if ((op->doc.was != NULL ? op->doc.was : op->doc.now)->kind == RT_DOC_SESSION) note_session(t, op);
                 if (op->doc.now == NULL) break;
                 note_expiry(e, op->doc.now->expires_ms);
                 if (op->doc.now->kind == RT_DOC_CURSOR && op->doc.was == NULL) {
@@ -135,7 +161,7 @@ static void note_change(rt_engine *e, const rt_tx *tx) {
                 }
                 break;
             case RT_OP_BODY: break;
-            case RT_OP_EVENT: note_event(t, op->event); break;
+            case RT_OP_EVENT: note_event(e, t, op->event); break;
         }
     }
 }
@@ -154,8 +180,11 @@ rt_code rt_batch_apply(rt_engine *e, rt_tx *tx) {
         .frees = tx->frees,
     };
     const rt_code code = rt_store_apply(e->store, &change, &e->err);
-    if (code == RT_OK) note_change(e, tx);
-    return code;
+    if (code != RT_OK) return code;
+    note_change(e, tx);
+    if (tx->topics_count > RT_TX_TOPICS_MAX) rt_waiting_wake_all(e);
+    else for (uint32_t i = 0; i < tx->topics_count; i++) rt_waiting_tell(e, tx->topics[i]);
+    return RT_OK;
 }
 
 /* One try. True: settled for this batch (cmd->code says how). False: it must be decided again; AGAIN: after a load. */
@@ -165,7 +194,10 @@ static bool decide_once(rt_engine *e, rt_command *cmd) {
         cmd->code = rt_fail(&cmd->err, RT_E_UNAVAILABLE, 0, "%s", e->err.msg);
         return true;
     }
+    const uint64_t told = e->waiting.told; // what is told from here on is news to it
+    cmd->wait = NULL;
     rt_code code = cmd->decide(tx, cmd);
+    if (cmd->wait != NULL) cmd->wait->seen = told;
     if (code == RT_OK) code = rt_batch_apply(e, tx);
     cmd->code = code;
     cmd->err = e->err;
@@ -253,9 +285,21 @@ static void count_tally(rt_metrics *m, const rt_tally *t) {
     }
 }
 
+static void count_work(rt_work_metrics *m, const rt_tally *t) {
+    add(&m->sessions_started, t->sessions_started);
+    add(&m->sessions_ended, t->sessions_ended);
+    if (!t->worked) return;
+    for (uint32_t i = 0; i <= RT_WORK_COUNTED; i++) {
+        for (uint32_t what = 0; what < RT_WORK_COUNT_COUNT; what++) add(&m->counts[i][what], t->work[i][what]);
+    }
+}
+
 static void answer(rt_engine *e, rt_batch *b) {
     rt_command *cmd;
     while ((cmd = rt_command_list_pop(&b->commands)) != NULL) {
+        if (cmd->code == RT_OK && cmd->wait != NULL && rt_waiting_park(e, cmd)) continue;
+        // What it was woken for is still there for another.
+        if (cmd->code != RT_OK && cmd->woken_by != 0) rt_waiting_tell(e, cmd->woken_by);
         add(&e->metrics.commands, 1);
         if (cmd->code != RT_OK) add(&e->metrics.commands_refused[cmd->code], 1);
         cmd->done(cmd);
@@ -281,6 +325,7 @@ static void settle_durable(rt_engine *e, rt_batch *b) {
     e->trouble = RT_OK;
     e->store_pause_until_ms = INT64_MIN;
     count_tally(&e->metrics, &b->tally);
+    count_work(&e->metrics.work, &b->tally);
     if (b->tally.changes > 0) {
         add(&e->metrics.commits, 1);
         rt_histogram_add(&e->metrics.commit_size, (double)b->tally.changes);
@@ -318,6 +363,7 @@ static void settle_failed(rt_engine *e, rt_batch *b, const rt_err *why) {
                             "%s", why->msg);
     }
     answer(e, b);
+    rt_waiting_wake_all(e); // what they were told of may have been undone, and is there again
 }
 
 void rt_batch_settle(rt_engine *e) {

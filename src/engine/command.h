@@ -21,11 +21,15 @@ struct rt_command {
     void *ctx;        /* the caller's */
     rt_code code;     /* out: RT_OK, or why nothing was changed */
     rt_err err;       /* out: in words, if code is not RT_OK */
+    struct rt_wait *wait; /* set by decide: nothing is there yet, and it may wait for it (waiting.h); NULL: it is done */
+    uint64_t woken_by;    /* the engine's: what it was told and no other who waits for it; 0: nothing */
     uint32_t tries;   /* the engine's */
     rt_command *next; /* the engine's */
 };
 
 /* ---- what a decision sees and writes. Only valid within `decide`. -------------------------------------------------- */
+
+enum { RT_TX_TOPICS_MAX = 32 };
 
 struct rt_tx {
     rt_view *view;      /* the open batch: sees all decisions of this batch made before */
@@ -39,7 +43,8 @@ struct rt_tx {
 
     rt_op *ops;         /* RT_CHANGE_OPS_MAX */
     rt_guard guards[RT_CHANGE_GUARDS_MAX];
-    uint32_t ops_count, guards_count;
+    uint64_t topics[RT_TX_TOPICS_MAX]; /* told when the change is made, see waiting.h */
+    uint32_t ops_count, guards_count, topics_count;
     bool frees;         /* see rt_change */
     bool overflow;      /* more than RT_CHANGE_OPS_MAX: the change is refused with RT_E_TOO_LARGE */
 };
@@ -58,5 +63,7 @@ void rt_tx_event(rt_tx *tx, rt_job *job, rt_event event);
 /* The document was read (version 0: was absent) and the decision rests on it. */
 void rt_tx_guard(rt_tx *tx, rt_doc_kind kind, rt_str name, uint64_t version);
 rt_id rt_tx_new_id(rt_tx *tx);
+/* Commands that wait for `topic` may find something after this change. Too many of them: all are told. */
+void rt_tx_tell(rt_tx *tx, uint64_t topic);
 
 #endif

@@ -12,6 +12,7 @@
 #include "engine/expiry.h"
 #include "engine/flight.h"
 #include "engine/schedule.h"
+#include "engine/waiting.h"
 
 enum {
     RT_DECIDE_TRIES_MAX = 4,    /* conflicts of one command before it is told "try again later" */
@@ -35,6 +36,9 @@ rt_command *rt_command_list_pop(rt_command_list *l); /* NULL: empty */
 typedef struct rt_tally {
     uint64_t posted, claimed, deleted, expired, created, delivered, started, redriven, changes;
     uint64_t failed[RT_REASON_COUNT], dead[RT_REASON_COUNT];
+    uint64_t sessions_started, sessions_ended;
+    uint32_t work[RT_WORK_COUNTED + 1][RT_WORK_COUNT_COUNT];
+    bool worked; /* `work` is not all zero */
 } rt_tally;
 
 typedef struct rt_batch {
@@ -82,6 +86,8 @@ struct rt_engine {
     bool cursors_pending;     /* not yet read from the store */
     bool tidy_pending;
     int64_t tidy_at_ms;       /* without other work */
+
+    rt_waiting waiting;
 
     int64_t publish_at_ms;    /* metrics that cost a walk */
 

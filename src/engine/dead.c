@@ -69,6 +69,9 @@ static rt_code decide_delete(rt_tx *tx, rt_command *cmd) {
     rt_job job;
     const rt_code code = load_job(tx, c->id, &job);
     if (code != RT_OK) return code;
+    if (job.flags & RT_JOB_WORK) {
+        return rt_fail(tx->err, RT_E_INVALID, 0, "the job belongs to an entity: delete that, or say what it wants");
+    }
     const bool dead = job.state == RT_JOB_DEAD;
     if (c->only_dead && !dead) return rt_fail(tx->err, RT_E_FENCED, 0, "the job is not dead");
     rt_job_end(tx, &job, RT_REASON_DELETED);

@@ -11,6 +11,7 @@ rt_engine_settings rt_engine_settings_default(void) {
         .queue_in_flight_max = 64,
         .batch_commands_max = 1024,
         .message_ttl_s = 3600,
+        .history_ms = INT64_C(7) * 24 * 3600 * 1000,
         .lease_margin_ms = 5000,
     };
 }
@@ -118,6 +119,7 @@ static void publish(rt_engine *e) {
 static void set_back(rt_engine *e, int64_t by_ms) {
     rt_heap_hasten(&e->flights.deadlines, by_ms);
     rt_heap_hasten(&e->cursors, by_ms);
+    rt_heap_hasten(&e->waiting.deadlines, by_ms);
     e->poll_at_ms = INT64_MIN;
     e->tidy_at_ms = INT64_MIN;
     e->publish_at_ms = INT64_MIN;
@@ -141,7 +143,10 @@ int64_t rt_engine_step(rt_engine *e, int64_t now_ms) {
     return next_step_ms(e);
 }
 
-void rt_engine_drain(rt_engine *e) { e->draining = true; }
+void rt_engine_drain(rt_engine *e) {
+    e->draining = true;
+    rt_waiting_close(e);
+}
 
 size_t rt_engine_busy(const rt_engine *e) {
     return e->inbox.count + e->own.count + e->ended_count + e->flights.by_job.count;
@@ -172,6 +177,7 @@ void rt_engine_close(rt_engine *e) {
         refuse_all(&b->commands);
         free(b);
     }
+    rt_waiting_deinit(e);
     refuse_all(&e->inbox);
     rt_upkeep_close(e);
     rt_flights_deinit(&e->flights);

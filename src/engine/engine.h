@@ -17,6 +17,7 @@ typedef struct rt_engine_settings {
     uint32_t queue_in_flight_max;   /* of one queue (64) */
     uint32_t batch_commands_max;    /* decided in one step (1024) */
     uint32_t message_ttl_s;         /* default time to live of messages (3600) */
+    int64_t history_ms;             /* what is known of an entity that is gone is kept this long (7 days) */
     uint32_t lease_margin_ms;       /* a pushed job's lease ends this long after its attempt's timeout (5000) */
     uint64_t (*mono_us)(void);      /* for durations in metrics only; NULL: they are not measured */
 } rt_engine_settings;

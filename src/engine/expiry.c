@@ -2,6 +2,7 @@
 
 #include "engine/claim.h"
 #include "engine/message.h"
+#include "engine/session.h"
 #include "engine/subscription.h"
 
 typedef struct page {
@@ -41,21 +42,23 @@ static rt_code end_lease(rt_tx *tx, rt_id id) {
     return code == RT_OK ? rt_lease_end(tx, &lease) : code;
 }
 
-static rt_code end_doc(rt_tx *tx, const rt_expiry *entry) {
+static rt_code end_doc(rt_tx *tx, const rt_expiry *entry, bool *left) {
     rt_doc doc;
     const rt_code code = rt_view_doc(tx->view, entry->doc_kind, entry->doc_name, &doc);
     if (code != RT_OK) return code;
     doc.name = entry->doc_name;
     if (entry->doc_kind == RT_DOC_SUBSCRIPTION) return rt_subscription_remove(tx, &doc);
+    if (entry->doc_kind == RT_DOC_SESSION) return rt_session_end(tx, &doc, left);
     rt_tx_put_doc(tx, &doc, NULL);
     return RT_OK;
 }
 
-static rt_code end_entry(rt_tx *tx, const rt_expiry *entry) {
+/* *left: it is not over yet, the next step goes on with it. */
+static rt_code end_entry(rt_tx *tx, const rt_expiry *entry, bool *left) {
     switch (entry->kind) {
         case RT_EXPIRY_JOB: return end_job(tx, entry->id);
         case RT_EXPIRY_LEASE: return end_lease(tx, entry->id);
-        case RT_EXPIRY_DOC: return end_doc(tx, entry);
+        case RT_EXPIRY_DOC: return end_doc(tx, entry, left);
     }
     return rt_fail(tx->err, RT_E_CORRUPT, 0, "unknown kind of expiry");
 }
@@ -67,7 +70,9 @@ static rt_code decide_step(rt_tx *tx, rt_command *cmd) {
     rt_code code = rt_view_expiries(tx->view, INT64_MAX, add, &p);
     if (p.no_memory) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a sweep");
     for (uint32_t i = 0; i < p.count && code == RT_OK; i++) {
-        code = end_entry(tx, &p.entries[i]);
+        bool left = false;
+        code = end_entry(tx, &p.entries[i], &left);
+        if (left) p.next_ms = tx->now_ms;
         if (code == RT_E_ABSENT) code = RT_OK; // an entry of a record that is gone says nothing
     }
     c->count = p.count;

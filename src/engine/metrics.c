@@ -1,5 +1,7 @@
 #include "engine/metrics.h"
 
+#include <string.h>
+
 const double RT_BOUNDS_SECONDS[RT_HISTOGRAM_BUCKETS - 1] = {
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30, 60};
 const double RT_BOUNDS_COUNT[RT_HISTOGRAM_BUCKETS - 1] = {
@@ -16,10 +18,22 @@ void rt_histogram_add(rt_histogram *h, double value) {
     (void)atomic_fetch_add_explicit(&h->sum_micro, add, memory_order_relaxed);
 }
 
+uint32_t rt_work_metrics_at(rt_work_metrics *m, rt_str process) {
+    const uint32_t known = atomic_load_explicit(&m->processes, memory_order_relaxed);
+    for (uint32_t i = 0; i < known; i++) {
+        if (rt_str_eq(rt_str_of(m->names[i]), process)) return i;
+    }
+    if (known == RT_WORK_COUNTED || process.len > RT_WORK_COUNTER_NAME_MAX) return RT_WORK_COUNTED;
+    memcpy(m->names[known], process.ptr, process.len);
+    atomic_store_explicit(&m->processes, known + 1, memory_order_release);
+    return known;
+}
+
 void rt_metrics_init(rt_metrics *m) {
     *m = (rt_metrics){0};
     m->lateness_s.bounds = RT_BOUNDS_SECONDS;
     m->attempt_s.bounds = RT_BOUNDS_SECONDS;
     m->commit_s.bounds = RT_BOUNDS_SECONDS;
     m->commit_size.bounds = RT_BOUNDS_COUNT;
+    memcpy(m->work.names[RT_WORK_COUNTED], "other", sizeof "other");
 }

@@ -17,7 +17,28 @@ void rt_histogram_add(rt_histogram *h, double value);
 extern const double RT_BOUNDS_SECONDS[RT_HISTOGRAM_BUCKETS - 1]; /* 0.0005 … 60 */
 extern const double RT_BOUNDS_COUNT[RT_HISTOGRAM_BUCKETS - 1];   /* 1 … 16384 */
 
+/* Work by process, the first RT_WORK_COUNTED of them; what comes later counts together as the last. A process has its
+ * counters from its first event on; names[i] is there for all readers once `processes` is above i. */
+enum { RT_WORK_COUNTED = 64, RT_WORK_COUNTER_NAME_MAX = 64 };
+typedef enum rt_work_count {
+    RT_WORK_STARTED,
+    RT_WORK_FINISHED,
+    RT_WORK_FAILED,
+    RT_WORK_CANCELED,
+    RT_WORK_EXPIRED,
+    RT_WORK_COUNT_COUNT
+} rt_work_count;
+typedef struct rt_work_metrics {
+    atomic_uint processes;
+    char names[RT_WORK_COUNTED + 1][RT_WORK_COUNTER_NAME_MAX + 1]; /* the last: "other" */
+    atomic_uint_fast64_t counts[RT_WORK_COUNTED + 1][RT_WORK_COUNT_COUNT];
+    atomic_uint_fast64_t sessions_started, sessions_ended;
+} rt_work_metrics;
+/* Engine's thread: the index of a process's counters, made if there are none. */
+uint32_t rt_work_metrics_at(rt_work_metrics *m, rt_str process);
+
 typedef struct rt_metrics {
+    rt_work_metrics work;
     atomic_uint_fast64_t messages_posted, messages_claimed, messages_deleted, messages_expired;
     atomic_uint_fast64_t deliveries_created, deliveries_done;
     atomic_uint_fast64_t attempts_started, attempts_failed[RT_REASON_COUNT];

@@ -94,3 +94,8 @@ void rt_tx_guard(rt_tx *tx, rt_doc_kind kind, rt_str name, uint64_t version) {
 }
 
 rt_id rt_tx_new_id(rt_tx *tx) { return rt_store_new_id(tx->store); }
+
+void rt_tx_tell(rt_tx *tx, uint64_t topic) {
+    if (tx->topics_count < RT_TX_TOPICS_MAX) tx->topics[tx->topics_count] = topic;
+    if (tx->topics_count <= RT_TX_TOPICS_MAX) tx->topics_count++; // one more than there is room for: too many
+}

@@ -203,6 +203,7 @@ static void poll_others(rt_engine *e) {
     e->wakes_pending = true;
     e->cursors_pending = true; // of a node that is gone
     rt_schedule_doubt(&e->schedule);
+    rt_waiting_wake_all(e);
     if (e->expiry_at_ms > e->now_ms) e->expiry_at_ms = e->now_ms;
 }
 
@@ -213,6 +214,7 @@ void rt_upkeep(rt_engine *e) {
     find_wakes(e);
     find_cursors(e);
     settle_overdue(e);
+    rt_waiting_end_overdue(e);
     sweep(e);
     carry_on(e);
 }
@@ -221,7 +223,7 @@ static int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
 
 int64_t rt_upkeep_next_ms(const rt_engine *e) {
     if (e->wakes_pending || (e->cursors_pending && e->cursors_busy == 0)) return e->now_ms;
-    int64_t next = rt_flights_next_ms(&e->flights);
+    int64_t next = earlier(rt_flights_next_ms(&e->flights), rt_waiting_next_ms(e));
     if (!e->expiry_busy) next = earlier(next, e->expiry_at_ms);
     const rt_heap_node *cursor = rt_heap_first(&e->cursors);
     if (cursor != NULL) next = earlier(next, cursor->at_ms);

@@ -2,10 +2,10 @@
  *
  * A handler runs on the API thread (or, for routes marked RT_ON_READER, on a reader thread) and either
  * replies or calls rt_exchange_suspend and returns; then somebody calls rt_exchange_resume from any thread,
- * once, and `finish` runs on the API thread and replies. A suspended exchange that is not resumed within the
- * server's deadline is answered 503 and lives on, unseen, until it is resumed. Everything that is borrowed
- * from an exchange lives as long as its arena: until after the reply (and after the resume, if it was
- * suspended). */
+ * once, and `finish` runs on the API thread and replies, or suspends it once more. One that is not resumed
+ * within the server's deadline, which starts anew with each suspension, is answered 503 and lives on,
+ * unseen, until it is resumed. Everything that is borrowed from an exchange lives as long as its arena: until
+ * after the reply (and after the resume, if it was suspended). */
 #ifndef RT_HTTP_EXCHANGE_H
 #define RT_HTTP_EXCHANGE_H
 #include "base/arena.h"

@@ -87,7 +87,13 @@ static void finish(rt_exchange *x) {
 
 static void take_back(rt_server *s, rt_exchange *x) {
     finish(x);
-    if (!x->replied && x->finish != NULL) return; // it was suspended once more
+    if (!x->replied && x->finish != NULL) { // it was suspended once more, for as long again
+        if (x->stage != RT_STAGE_OUT) return;
+        rt_peer *peer =
+            MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+        rt_deadline_set(&s->out, &peer->wait, s->now_mono_ms);
+        return;
+    }
     came_back(s);
     if (x->stage == RT_STAGE_LATE) {
         rt_server_recycle(s, x);

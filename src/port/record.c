@@ -36,7 +36,8 @@ const char *rt_event_type_name(rt_event_type type) {
     static const char *const NAMES[RT_EVENT_TYPE_COUNT] = {
         [RT_EVENT_NONE] = "none",   [RT_EVENT_ATTEMPT] = "attempt", [RT_EVENT_DELIVERED] = "delivered",
         [RT_EVENT_DEAD] = "dead",   [RT_EVENT_ENDED] = "ended",     [RT_EVENT_REDRIVEN] = "redriven",
-        [RT_EVENT_MOVED] = "moved",
+        [RT_EVENT_MOVED] = "moved", [RT_EVENT_STARTED] = "Started", [RT_EVENT_FINISHED] = "Finished",
+        [RT_EVENT_FAILED] = "Failed", [RT_EVENT_CANCELED] = "Canceled", [RT_EVENT_EXPIRED] = "Expired",
     };
     return type < RT_EVENT_TYPE_COUNT ? NAMES[type] : "unknown";
 }

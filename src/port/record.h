@@ -61,6 +61,7 @@ const char *rt_job_state_name(rt_job_state state); /* "ready", "scheduled", "fre
 enum rt_job_flags {
     RT_JOB_PULL = 1,         /* claimed by clients; without it retryd pushes it */
     RT_JOB_CONFIRMATION = 2, /* asks a subscriber to confirm, or says good-bye */
+    RT_JOB_WORK = 8,         /* PULL too: an (entity, process) that may be worked on, see engine/entity.h */
     RT_JOB_HOLDER = 4        /* keeps a body alive while its fan-out goes on: PULL and LEASED for good, never handed out */
 };
 
@@ -69,10 +70,10 @@ typedef struct rt_job {
     rt_id queue;
     rt_id owner;         /* delivery: its message queue (its policy may govern); otherwise 0 */
     rt_id body;          /* several jobs may share one body: a message and its deliveries */
-    rt_id lease;         /* LEASED: the holder's lease id (pull) or token (push) */
+    rt_id lease;         /* LEASED: the holder's lease id (pull), token (push) or the work's id */
     uint64_t version;    /* +1 with each write; compared when written */
     uint64_t last_event; /* head of the job's own history; each event holds the one before it. 0: none */
-    uint64_t key_hash;   /* message: hash of the client that posted it (echo filter) */
+    uint64_t key_hash;   /* message: hash of the client that posted it (echo filter); work: of its entity */
     int64_t due_ms;      /* SCHEDULED: not before; LEASED: the lease's end when it was taken */
     int64_t placed_ms;   /* when it was posted */
     int64_t expires_ms;  /* 0: never */
@@ -93,7 +94,11 @@ _Static_assert(sizeof(rt_job) == 120, "stored as is, little endian");
 
 /* ---- queue -------------------------------------------------------------------------------------------------------- */
 
-typedef enum rt_queue_kind { RT_QUEUE_MESSAGES = 1, RT_QUEUE_DELIVERY = 2 } rt_queue_kind;
+typedef enum rt_queue_kind {
+    RT_QUEUE_MESSAGES = 1,
+    RT_QUEUE_DELIVERY = 2,
+    RT_QUEUE_WORK = 3 /* entities of one kind that want one process */
+} rt_queue_kind;
 typedef struct rt_queue {
     rt_id id;
     rt_id owner;            /* delivery: the message queue that its subscription belongs to */
@@ -126,6 +131,15 @@ typedef enum rt_doc_kind {
     RT_DOC_SUBSCRIBER,   /* <message queue id, 8 bytes big endian><SHA-256 of the URI>: makes subscribers unique */
     RT_DOC_CURSOR,       /* <id, 8 bytes big endian>: work on many records, carried on step by step */
     RT_DOC_SETTING,      /* a name: signing key and the like */
+    /* Of workers; ids are 8 bytes big endian. */
+    RT_DOC_SESSION,      /* "<tenant>\0"<id>: ends at its deadline */
+    RT_DOC_PROCESS,      /* "<tenant>\0<process>" */
+    RT_DOC_ENTITY,       /* "<tenant>\0<entity>" */
+    RT_DOC_WORK,         /* "<tenant>\0"<session><id>: is there as long as it is worked on */
+    RT_DOC_WORK_END,     /* "<tenant>\0"<id>: how it ended, for who asks again; goes after a while */
+    RT_DOC_WORK_KEY,     /* "<tenant>\0"<session><idempotency key>: the work that a claim got; goes after a while */
+    RT_DOC_WORK_QUEUE,   /* "<tenant>\0<kind>\0<process>": the queue's id */
+    RT_DOC_BACKOFF,      /* "<tenant>\0<process>\0<entity>" */
     RT_DOC_KIND_COUNT
 } rt_doc_kind;
 
@@ -148,9 +162,15 @@ typedef enum rt_event_type {
     RT_EVENT_ENDED,      /* deleted, expired, unsubscribed: the job's end; `reason` */
     RT_EVENT_REDRIVEN,   /* a dead job starts afresh */
     RT_EVENT_MOVED,      /* to a dead-letter queue */
+    /* Of an entity (`job` is its id): work on it. `text` as in engine/history.h. */
+    RT_EVENT_STARTED,
+    RT_EVENT_FINISHED,
+    RT_EVENT_FAILED,
+    RT_EVENT_CANCELED,
+    RT_EVENT_EXPIRED,    /* its session was dead */
     RT_EVENT_TYPE_COUNT
 } rt_event_type;
-const char *rt_event_type_name(rt_event_type type); /* "attempt", "delivered", "dead", "ended", "redriven", "moved" */
+const char *rt_event_type_name(rt_event_type type); /* "attempt", "delivered", …; of work "Started", "Finished", … */
 
 typedef struct rt_event {
     uint64_t seq;      /* rising; given out by rt_store_new_seq */

@@ -90,6 +90,11 @@ static void tell(const landing *l, const rt_job *job, told_story *story, const r
         story->due_ms = -1;
         return;
     case RT_EVENT_MOVED: story->moved = true; return;
+    case RT_EVENT_STARTED: // of work, which is simulated apart
+    case RT_EVENT_FINISHED:
+    case RT_EVENT_FAILED:
+    case RT_EVENT_CANCELED:
+    case RT_EVENT_EXPIRED:
     case RT_EVENT_NONE:
     case RT_EVENT_TYPE_COUNT: break;
     }

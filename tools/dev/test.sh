@@ -2,6 +2,7 @@
 
 TEST_GROUPS=(lint unit store sim asan tsan fuzz e2e)
 SIMULATION_SEEDS=${SIMULATION_SEEDS:-1..10000}
+WORK_SEEDS=${WORK_SEEDS:-1..200}
 FUZZ_SECONDS=${FUZZ_SECONDS:-8}
 
 tally() { echo "$1 $2 ${3:-0}" >>"$TALLY"; }
@@ -33,15 +34,22 @@ test_lint() {
     tally $passed $failed
 }
 
-# One test: the simulator says itself which seed and which rule.
-test_sim() {
-    if nice build/tests/simulation/simulate --seeds "$SIMULATION_SEEDS" --jobs "$(nproc)" >build/simulate.log 2>&1; then
-        tail -n 1 build/simulate.log
+# simulated PROGRAM ARGUMENT…: one test: the simulator says itself which seed and which rule.
+simulated() {
+    local log=build/$1.log
+    if nice "build/tests/simulation/$1" "${@:2}" >"$log" 2>&1; then
+        tail -n 1 "$log"
         tally 1 0
     else
-        tail -n 40 build/simulate.log >&2
+        tail -n 40 "$log" >&2
         tally 0 1
     fi
+}
+
+test_sim() {
+    simulated simulate --seeds "$SIMULATION_SEEDS" --jobs "$(nproc)"
+    simulated simulate_work --seeds "$WORK_SEEDS"
+    simulated simulate_work --seeds 1..10 --lmdb build
 }
 
 # sanitized DIR CC SANITIZERS [OPTION…]

@@ -4,11 +4,15 @@
 
 enum { ATTEMPTS_DEFAULT = 100, ATTEMPTS_MAX = 1000, BODY_SHOWN_MAX = 65536 };
 
+static const char *kind_name(const rt_job *job) {
+    return job->flags & RT_JOB_WORK ? "work" : job->flags & RT_JOB_PULL ? "message" : "delivery";
+}
+
 json_t *rt_json_job(const rt_exchange *x, const rt_job *job, rt_str queue) {
     return json_pack(
         "{s:o, s:o, s:s%, s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:I, s:o}", "id", rt_json_id(x, job->id),
         "queue_id", rt_json_id(x, job->queue), "queue", queue.len > 0 ? queue.ptr : "", queue.len, "kind",
-        job->flags & RT_JOB_PULL ? "message" : "delivery", "state", rt_job_state_name(job->state), "reason",
+        kind_name(job), "state", rt_job_state_name(job->state), "reason",
         rt_reason_name(job->reason), "attempts", (int)job->attempt, "redriven", (int)job->generation,
         "posted", rt_json_time(job->placed_ms), "next_attempt",
         rt_json_time(job->state == RT_JOB_READY ? job->placed_ms : job->due_ms), "expires",

@@ -1,5 +1,6 @@
 #include <inttypes.h>
 
+#include "engine/work_read.h"
 #include "face/admin/pages.h"
 #include "openapi.h"
 
@@ -107,6 +108,55 @@ static void write_gauges(rt_buf *b, const rt_api *api, const rt_metrics *m, cons
     rt_buf_addf(b, "retryd_oldest_due_seconds %.3f\n", late_ms > 0 ? (double)late_ms / 1000.0 : 0.0);
 }
 
+/* Series of all registered processes are there from the start, with zeros. */
+static uint64_t work_count(const rt_work_metrics *m, rt_str process, rt_work_count what) {
+    const uint32_t known = atomic_load_explicit(&m->processes, memory_order_acquire);
+    for (uint32_t i = 0; i < known; i++) {
+        if (rt_str_eq(rt_str_of(m->names[i]), process)) return load(&m->counts[i][what]);
+    }
+    return 0;
+}
+
+static void write_work_counters(rt_buf *b, const rt_work_metrics *m, const rt_work_gauge g[], uint32_t count) {
+    static const char *const RESULTS[RT_WORK_COUNT_COUNT] = {NULL, "finished", "failed", "canceled", "expired"};
+    head(b, "retryd_work_started_total", "counter", "Work started, by process.");
+    for (uint32_t i = 0; i < count; i++) {
+        rt_buf_addf(b, "retryd_work_started_total{process=\"%.*s\"} %" PRIu64 "\n", RT_STR_ARG(g[i].process),
+                    work_count(m, g[i].process, RT_WORK_STARTED));
+    }
+    rt_buf_addf(b, "retryd_work_started_total{process=\"\"} %" PRIu64 "\n",
+                load(&m->counts[RT_WORK_COUNTED][RT_WORK_STARTED]));
+    head(b, "retryd_work_ended_total", "counter", "Work ended, by process and result.");
+    for (int what = RT_WORK_FINISHED; what < RT_WORK_COUNT_COUNT; what++) {
+        for (uint32_t i = 0; i < count; i++) {
+            rt_buf_addf(b, "retryd_work_ended_total{process=\"%.*s\",result=\"%s\"} %" PRIu64 "\n",
+                        RT_STR_ARG(g[i].process), RESULTS[what], work_count(m, g[i].process, (rt_work_count)what));
+        }
+        rt_buf_addf(b, "retryd_work_ended_total{process=\"\",result=\"%s\"} %" PRIu64 "\n", RESULTS[what],
+                    load(&m->counts[RT_WORK_COUNTED][what]));
+    }
+    counter(b, "retryd_sessions_started_total", "Sessions of workers started.", load(&m->sessions_started));
+    counter(b, "retryd_sessions_ended_total", "Sessions of workers ended: expired or closed.",
+            load(&m->sessions_ended));
+}
+
+static void write_work(rt_buf *b, const rt_work_metrics *m, const rt_work_gauge g[], uint32_t count) {
+    write_work_counters(b, m, g, count);
+    head(b, "retryd_work_active", "gauge", "(entity, process) pairs that are worked on.");
+    for (uint32_t i = 0; i < count; i++) {
+        rt_buf_addf(b, "retryd_work_active{process=\"%.*s\"} %" PRId64 "\n", RT_STR_ARG(g[i].process), g[i].working);
+    }
+    head(b, "retryd_work_ready", "gauge", "(entity, process) pairs that wait for a worker.");
+    for (uint32_t i = 0; i < count; i++) {
+        rt_buf_addf(b, "retryd_work_ready{process=\"%.*s\"} %" PRId64 "\n", RT_STR_ARG(g[i].process), g[i].ready);
+    }
+    head(b, "retryd_backoffs_active", "gauge", "(entity, process) pairs in backoff.");
+    for (uint32_t i = 0; i < count; i++) {
+        rt_buf_addf(b, "retryd_backoffs_active{process=\"%.*s\"} %" PRId64 "\n", RT_STR_ARG(g[i].process),
+                    g[i].resting);
+    }
+}
+
 static void write_server(rt_buf *b, const rt_api *api) {
     if (api->server_stats == NULL) return;
     uint64_t s[4];
@@ -123,9 +173,14 @@ void rt_page_metrics(rt_exchange *x) {
     const rt_api *api = rt_api_of(x);
     const rt_metrics *m = rt_engine_metrics(api->engine);
     rt_counts counts;
+    rt_work_gauge gauges[RT_WORK_COUNTED];
+    uint32_t gauges_count = 0;
     rt_view *v = rt_problem_view(x);
     if (v == NULL) return;
-    const rt_code code = rt_read_totals(v, &counts);
+    rt_code code = rt_read_totals(v, &counts);
+    if (code == RT_OK) {
+        code = rt_read_work_gauges(v, rt_exchange_arena(x), gauges, RT_WORK_COUNTED, &gauges_count);
+    }
     rt_view_close(v);
     if (code != RT_OK) {
         rt_problem_of(x, code, NULL, "store");
@@ -135,6 +190,7 @@ void rt_page_metrics(rt_exchange *x) {
     write_counters(&b, m);
     write_gauges(&b, api, m, &counts);
     write_histograms(&b, m);
+    write_work(&b, &m->work, gauges, gauges_count);
     write_server(&b, api);
     if (b.failed) {
         rt_buf_deinit(&b);

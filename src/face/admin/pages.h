@@ -1,7 +1,7 @@
 /* pages.h: the handlers behind the admin face's routes, one file a noun. */
 #ifndef RT_FACE_ADMIN_PAGES_H
 #define RT_FACE_ADMIN_PAGES_H
-#include "face/admin/problem.h"
+#include "face/common/problem.h"
 
 /* job.c */
 void rt_page_job_get(rt_exchange *x);

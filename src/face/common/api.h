@@ -1,6 +1,8 @@
 /* api.h: what every face is given, and the glue between an HTTP exchange and an engine command. */
 #ifndef RT_FACE_COMMON_API_H
 #define RT_FACE_COMMON_API_H
+#include <stdatomic.h>
+
 #include "engine/engine.h"
 #include "engine/read.h"
 #include "http/exchange.h"
@@ -20,6 +22,8 @@ typedef struct rt_api {
     const rt_token *tokens;
     size_t tokens_count;
     rt_str signing_key;                       /* of pre-signed URLs */
+    int64_t deadline_ms;                      /* what a suspended request has; 0: no end */
+    const atomic_bool *stopping;              /* no request should wait any longer for something to come; NULL: never */
     bool require_confirmation;                /* notification.require_confirmation */
     bool mail_relay;                          /* one is configured */
     /* NULL: the URL's host may be a target. Otherwise why not (names the setting). For literal addresses. */

@@ -87,7 +87,7 @@ bool rt_stored_read_queue(rt_id id, rt_str value, rt_queue *out) {
     stored_queue fixed;
     if (!take_fixed(&value, &fixed, sizeof fixed)) return false;
     if (fixed.version == 0 || fixed.gone > 1 || value.len > RT_QUEUE_NAME_MAX) return false;
-    if (fixed.kind != RT_QUEUE_MESSAGES && fixed.kind != RT_QUEUE_DELIVERY) return false;
+    if (fixed.kind < RT_QUEUE_MESSAGES || fixed.kind > RT_QUEUE_WORK) return false;
     *out = (rt_queue){
         .id = id,
         .owner = fixed.owner,

@@ -1,4 +1,4 @@
-#include "face/admin/problem.h"
+#include "face/common/problem.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -6,6 +6,8 @@
 
 #include "face/common/query.h"
 #include "face/common/timestamp.h"
+
+#include "json/tree.h"
 
 static const char *title_of(unsigned status) {
     switch (status) {
@@ -15,6 +17,7 @@ static const char *title_of(unsigned status) {
         case 404: return "Not Found";
         case 405: return "Method Not Allowed";
         case 409: return "Conflict";
+        case 410: return "Gone";
         case 413: return "Content Too Large";
         case 431: return "Request Header Fields Too Large";
         case 503: return "Service Unavailable";
@@ -22,11 +25,12 @@ static const char *title_of(unsigned status) {
     }
 }
 
-static void reply_problem(rt_exchange *x, unsigned status, const char *detail) {
+static void reply_problem(rt_exchange *x, unsigned status, const char *code, const char *detail) {
     if (status == 503) rt_exchange_set_header(x, "Retry-After", RT_STR("1"));
     if (status == 401) rt_exchange_set_header(x, "WWW-Authenticate", RT_STR("Bearer"));
     json_t *json = json_pack("{s:s, s:s, s:i, s:s}", "type", "about:blank", "title", title_of(status),
                              "status", (int)status, "detail", detail);
+    if (json != NULL && code != NULL) (void)json_object_set_new(json, "code", json_string(code));
     char *text = json == NULL ? NULL : json_dumps(json, 0);
     rt_exchange_reply(x, status, "application/problem+json", text == NULL ? RT_STR("{}") : rt_str_of(text));
     free(text);
@@ -39,7 +43,11 @@ void rt_problem(rt_exchange *x, unsigned status, const char *detail_fmt, ...) {
     va_start(args, detail_fmt);
     (void)vsnprintf(detail, sizeof detail, detail_fmt, args);
     va_end(args);
-    reply_problem(x, status, detail);
+    reply_problem(x, status, NULL, detail);
+}
+
+void rt_problem_coded(rt_exchange *x, unsigned status, const char *code, const char *detail) {
+    reply_problem(x, status, code, detail);
 }
 
 void rt_problem_of(rt_exchange *x, rt_code code, const rt_err *err, const char *what) {
@@ -82,13 +90,17 @@ void rt_problem_busy(rt_exchange *x) {
 }
 
 void rt_reply_json(rt_exchange *x, unsigned status, json_t *json) {
-    char *text = json == NULL ? NULL : json_dumps(json, JSON_ENCODE_ANY);
+    rt_buf b = {0};
+    if (json != NULL) rt_json_write(&b, json); // its reals are as short as they can be
+    char *text = json == NULL || !b.failed ? NULL : json_dumps(json, JSON_ENCODE_ANY); // very deep
     json_decref(json);
-    if (text == NULL) {
-        rt_problem(x, 503, "Out of memory.");
+    if (json != NULL && !b.failed) {
+        rt_exchange_reply_buf(x, status, "application/json", &b);
         return;
     }
-    rt_exchange_reply(x, status, "application/json", rt_str_of(text));
+    rt_buf_deinit(&b);
+    if (text == NULL) rt_problem(x, 503, "Out of memory.");
+    else rt_exchange_reply(x, status, "application/json", rt_str_of(text));
     free(text);
 }
 

@@ -1,12 +1,14 @@
 /* problem.h: errors of /v1 as RFC 9457 problem details, and replies in JSON. */
-#ifndef RT_FACE_ADMIN_PROBLEM_H
-#define RT_FACE_ADMIN_PROBLEM_H
+#ifndef RT_FACE_COMMON_PROBLEM_H
+#define RT_FACE_COMMON_PROBLEM_H
 #include <jansson.h>
 
 #include "face/common/api.h"
 
 /* `detail` names the field and the rule. */
 void rt_problem(rt_exchange *x, unsigned status, const char *detail_fmt, ...) RT_PRINTF(3, 4);
+/* The same with a "code" that programs can tell apart: "session_expired", … */
+void rt_problem_coded(rt_exchange *x, unsigned status, const char *code, const char *detail);
 /* What a code of the engine or of a read means to a client. `what` is not there: "job", "queue", … */
 void rt_problem_of(rt_exchange *x, rt_code code, const rt_err *err, const char *what);
 void rt_problem_busy(rt_exchange *x); /* 503: the engine's ring is full */
