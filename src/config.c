@@ -67,6 +67,8 @@ static const setting SETTINGS[] = {
      "under way at the same time"},
     {"delivery.queue_in_flight_max", KIND_NUMBER, "attempts", 1, 65536, "64",
      AT(delivery_queue_in_flight_max), "under way at the same time for one subscription"},
+    {"delivery.host_in_flight_max", KIND_NUMBER, "attempts", 0, 65536, "0", AT(delivery_host_in_flight_max),
+     "under way at the same time to one host and port, whichever subscriptions they are of; 0: no limit"},
     {"delivery.connect_timeout_ms", KIND_NUMBER, "milliseconds", 1, 10000, "10000",
      AT(delivery_connect_timeout_ms), "an attempt that is not connected by then has failed"},
     {"delivery.drain_ms", KIND_NUMBER, "milliseconds", 0, 600000, "10000", AT(delivery_drain_ms),

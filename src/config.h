@@ -12,7 +12,7 @@ typedef struct rt_config {
     uint64_t store_lmdb_map_bytes, store_disk_reserve_bytes;
     uint64_t history_maximum_age_seconds, history_maximum_events;
     char *delivery_allow_networks; /* list of "loopback", "private", CIDR */
-    uint64_t delivery_in_flight_max, delivery_queue_in_flight_max;
+    uint64_t delivery_in_flight_max, delivery_queue_in_flight_max, delivery_host_in_flight_max;
     uint64_t delivery_connect_timeout_ms, delivery_drain_ms;
     char *delivery_ca_file, *delivery_user_agent;
     char *mail_relay, *mail_user, *mail_password_file, *mail_from;

@@ -202,6 +202,7 @@ static rt_code open_executor(site *s, rt_err *err) {
         .ctx = s->thread,
         .allow = s->networks,
         .connections_max = (uint32_t)c->delivery_in_flight_max,
+        .host_attempts_max = (uint32_t)c->delivery_host_in_flight_max,
         .connect_ms = (uint32_t)c->delivery_connect_timeout_ms,
         .drain_ms = 0, // rt_engine_thread_stop has waited before
         .excerpt_bytes = ANSWER_EXCERPT_BYTES,

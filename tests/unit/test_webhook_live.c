@@ -436,17 +436,6 @@ static void webhook__close_does_not_wait_for_ever(void **state) {
     closed(w);
 }
 
-/* Outcomes are handed on in bunches. */
-static void webhook__flush_follows_a_bunch(void **state) {
-    (void)state;
-    const world w = opened();
-    const rt_attempt a = rig_attempt("mailto:joe@example.com"); // ends at once: there is no relay
-    for (int i = 0; i < 1000; i++) rig_start(w.r, &a);
-    rig_wait(w.r, 1000);
-    assert_in_range(w.r->flushes, 1, 1000);
-    closed(w);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(webhook__answers_are_outcomes),
@@ -468,7 +457,6 @@ int main(void) {
         cmocka_unit_test(webhook__hanging_endpoints_hold_up_nobody),
         cmocka_unit_test(webhook__close_waits_for_what_is_under_way),
         cmocka_unit_test(webhook__close_does_not_wait_for_ever),
-        cmocka_unit_test(webhook__flush_follows_a_bunch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

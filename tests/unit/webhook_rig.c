@@ -13,13 +13,6 @@ static void on_outcome(void *ctx, const rt_outcome *outcome) {
     pthread_mutex_lock(&r->lock);
     if (r->count == RIG_OUTCOMES_MAX) abort();
     r->outcomes[r->count++] = *outcome;
-    pthread_mutex_unlock(&r->lock);
-}
-
-static void on_flush(void *ctx) {
-    rig *r = ctx;
-    pthread_mutex_lock(&r->lock);
-    r->flushes++;
     pthread_cond_broadcast(&r->more);
     pthread_mutex_unlock(&r->lock);
 }
@@ -30,7 +23,6 @@ rig *rig_open(rt_webhook_config cfg, const char *allow) {
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->more, NULL);
     cfg.outcome = on_outcome;
-    cfg.flush = on_flush;
     cfg.ctx = r;
     if (cfg.connections_max == 0) cfg.connections_max = 1024;
     if (cfg.excerpt_bytes == 0) cfg.excerpt_bytes = RT_EVENT_TEXT_MAX;

@@ -12,7 +12,7 @@ typedef struct rig {
     rt_executor executor;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t more;
-    uint32_t count, flushes;
+    uint32_t count;
     rt_outcome outcomes[RIG_OUTCOMES_MAX];
 } rig;
 

@@ -43,7 +43,6 @@ struct rt_webhook {
     rt_transfer *spare;
     size_t spare_count;
     int64_t stop_at_ms; /* NEVER: not stopping */
-    bool unflushed;
     bool curl_ready;
     bool running;
     pthread_t thread;
@@ -62,7 +61,6 @@ static int on_timer(CURLM *multi, long delay_ms, void *ctx) {
 
 static void deliver(rt_webhook *w, const rt_outcome *outcome) {
     w->env.cfg.outcome(w->env.cfg.ctx, outcome);
-    w->unflushed = true;
 }
 
 static void queue_turn(rt_webhook *w, rt_transfer *t) {
@@ -264,11 +262,6 @@ static void wait_and_serve(rt_webhook *w) {
     }
 }
 
-static void flush(rt_webhook *w) {
-    if (w->unflushed && w->env.cfg.flush != NULL) w->env.cfg.flush(w->env.cfg.ctx);
-    w->unflushed = false;
-}
-
 static bool at_end(const rt_webhook *w) {
     if (w->stop_at_ms == NEVER) return false;
     return w->deadlines.count == 0 || w->stop_at_ms <= rt_mono_ms();
@@ -285,7 +278,6 @@ static void *run(void *ctx) {
         run_curl_timers(w);
         finish_done(w);
         begin_turns(w);
-        flush(w);
     }
     return NULL;
 }

@@ -27,10 +27,8 @@ typedef struct rt_webhook rt_webhook;
 
 /* Strings are borrowed until rt_webhook_close. */
 typedef struct rt_webhook_config {
-    /* Called on the executor's thread with an outcome that is lent for the call. `flush` (may be NULL)
-     * follows once after each bunch of them. Neither may call into the executor. */
+    /* Called on the executor's thread with an outcome that is lent for the call. May not call into the executor. */
     void (*outcome)(void *ctx, const rt_outcome *outcome);
-    void (*flush)(void *ctx);
     void *ctx;
     rt_address_list allow;      /* delivery.allow_networks */
     uint32_t connections_max;   /* >= 1 and >= what the engine ever has under way; idle connections count too */

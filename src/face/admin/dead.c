@@ -153,43 +153,18 @@ static rt_str string_in(const json_t *object, const char *key) {
     return rt_str_of(json_string_value(json_object_get(object, key)));
 }
 
-typedef struct member {
-    const char *name;
-    json_type type; /* JSON_TRUE: either boolean */
-    const char *wanted;
-} member;
-
-static const member OF_MANY[] = {{"queue", JSON_STRING, "a string"},
+static const rt_member OF_MANY[] = {{"queue", JSON_STRING, "a string"},
                                  {"filter", JSON_OBJECT, "an object"},
                                  {"rate", JSON_INTEGER, "a whole number"},
                                  {"dry_run", JSON_TRUE, "true or false"}};
-static const member OF_FILTER[] = {{"reason", JSON_STRING, "a string"}};
-
-/* What is misspelled or of another type may not be passed over: without it all dead jobs would match, or a
- * dry run be none. False: replied. */
-static bool members_are_right(rt_exchange *x, json_t *object, const member *members, size_t count) {
-    const char *key;
-    json_t *value;
-    json_object_foreach(object, key, value) {
-        const member *m = members;
-        while (m < members + count && strcmp(m->name, key) != 0) m++;
-        if (m == members + count) {
-            rt_problem(x, 400, "\"%.64s\" is not known here.", key);
-            return false;
-        }
-        if (json_typeof(value) == m->type || (m->type == JSON_TRUE && json_is_false(value))) continue;
-        rt_problem(x, 400, "\"%s\" must be %s.", key, m->wanted);
-        return false;
-    }
-    return true;
-}
+static const rt_member OF_FILTER[] = {{"reason", JSON_STRING, "a string"}};
 
 /* {"queue", "filter": {"reason"}, "rate", "dry_run"}; counts what matches now. False: replied. */
 static bool read_many(rt_exchange *x, json_t *body, many *out) {
-    if (!members_are_right(x, body, OF_MANY, sizeof OF_MANY / sizeof *OF_MANY)) return false;
+    if (!rt_members_are_right(x, body, OF_MANY, sizeof OF_MANY / sizeof *OF_MANY)) return false;
     const json_t *rate = json_object_get(body, "rate");
     json_t *inner = json_object_get(body, "filter");
-    if (!members_are_right(x, inner, OF_FILTER, sizeof OF_FILTER / sizeof *OF_FILTER)) return false;
+    if (!rt_members_are_right(x, inner, OF_FILTER, sizeof OF_FILTER / sizeof *OF_FILTER)) return false;
     if (json_integer_value(rate) < 0 || json_integer_value(rate) > 1000000) {
         rt_problem(x, 400, "\"rate\" must be a whole number of jobs a second from 0 (no limit) to 1000000.");
         return false;

@@ -78,6 +78,15 @@ static void write_counters(rt_buf *b, const rt_metrics *m) {
             load(&m->conflicts));
 }
 
+static void write_refusals(rt_buf *b, const rt_metrics *m) {
+    static const char NAME[] = "retryd_commands_refused_total";
+    head(b, NAME, "counter", "Commands that changed nothing, by why.");
+    for (int code = RT_OK + 1; code < RT_CODE_COUNT; code++) {
+        const uint64_t count = load(&m->commands_refused[code]);
+        rt_buf_addf(b, "%s{code=\"%s\"} %" PRIu64 "\n", NAME, rt_code_name((rt_code)code), count);
+    }
+}
+
 static void write_histograms(rt_buf *b, const rt_metrics *m) {
     histogram(b, "retryd_attempt_lateness_seconds", "Start of an attempt after its due time.",
               &m->lateness_s);
@@ -188,6 +197,7 @@ void rt_page_metrics(rt_exchange *x) {
     }
     rt_buf b = {0};
     write_counters(&b, m);
+    write_refusals(&b, m);
     write_gauges(&b, api, m, &counts);
     write_histograms(&b, m);
     write_work(&b, &m->work, gauges, gauges_count);

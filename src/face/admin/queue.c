@@ -160,14 +160,15 @@ static void set_pause(rt_exchange *x, int64_t until_ms) {
 void rt_page_queue_pause(rt_exchange *x) {
     json_t *body = rt_body_json(x);
     if (body == NULL) return;
+    static const char WANTED[] = "a whole number from 1 to 31536000, or left out: until resumed";
+    static const rt_member MEMBERS[] = {{"seconds", JSON_INTEGER, WANTED}};
+    const bool right = rt_members_are_right(x, body, MEMBERS, 1);
     const json_t *seconds = json_object_get(body, "seconds");
-    const bool given = seconds != NULL && !json_is_null(seconds);
+    const bool given = seconds != NULL;
     const json_int_t value = json_integer_value(seconds);
-    const bool valid = !given || (json_is_integer(seconds) && value >= 1 && value <= 31536000);
     json_decref(body);
-    if (!valid)
-        rt_problem(x, 400,
-                   "\"seconds\" must be a whole number from 1 to 31536000, or be left out: until resumed.");
+    if (!right) return;
+    if (given && (value < 1 || value > 31536000)) rt_problem(x, 400, "\"seconds\" must be %s.", WANTED);
     else set_pause(x, given ? rt_api_of(x)->now_ms() + value * 1000 : INT64_MAX);
 }
 

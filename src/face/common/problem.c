@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "face/common/query.h"
 #include "face/common/timestamp.h"
@@ -144,4 +145,21 @@ json_t *rt_json_time(int64_t ms) {
 json_t *rt_json_id(const rt_exchange *x, rt_id id) {
     if (id == 0) return json_null();
     return json_string(rt_id_format(rt_engine_tag(rt_api_of(x)->engine), id).s);
+}
+
+bool rt_members_are_right(rt_exchange *x, json_t *object, const rt_member *members, size_t count) {
+    const char *key;
+    json_t *value;
+    json_object_foreach(object, key, value) {
+        const rt_member *m = members;
+        while (m < members + count && strcmp(m->name, key) != 0) m++;
+        if (m == members + count) {
+            rt_problem(x, 400, "\"%.64s\" is not known here.", key);
+            return false;
+        }
+        if (json_typeof(value) == m->type || (m->type == JSON_TRUE && json_is_false(value))) continue;
+        rt_problem(x, 400, "\"%s\" must be %s.", key, m->wanted);
+        return false;
+    }
+    return true;
 }

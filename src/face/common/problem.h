@@ -26,4 +26,13 @@ bool rt_param_id(rt_exchange *x, size_t i, const char *what, rt_id *out);
 json_t *rt_json_time(int64_t ms);
 json_t *rt_json_id(const rt_exchange *x, rt_id id); /* null for 0 */
 
+/* What a member of a body may be. */
+typedef struct rt_member {
+    const char *name;
+    json_type type; /* JSON_TRUE: either boolean */
+    const char *wanted; /* "a string", … for the error */
+} rt_member;
+/* Is each member of `object` (NULL: it has none) one of these, and of its type? False: replied with 400 that names it. */
+bool rt_members_are_right(rt_exchange *x, json_t *object, const rt_member *members, size_t count);
+
 #endif
