@@ -133,7 +133,7 @@ bool rt_arg_int(rt_exchange *x, const char *name, int64_t low, int64_t high, int
 
 bool rt_param_id(rt_exchange *x, size_t i, const char *what, rt_id *out) {
     if (rt_id_parse(rt_engine_tag(rt_api_of(x)->engine), rt_exchange_param(x, i), out)) return true;
-    rt_problem(x, 404, "There is no such %s.", what);
+    rt_problem(x, 404, "There is no such %s: ids have %d hex digits, as listings show them.", what, RT_ID_TEXT_LEN);
     return false;
 }
 
