@@ -24,6 +24,8 @@ enum {
     RT_POLL_MS = 250            /* a store that others write too is looked at this often */
 };
 
+static inline int64_t rt_earlier(int64_t a_ms, int64_t b_ms) { return a_ms < b_ms ? a_ms : b_ms; }
+
 /* Commands in order of arrival. */
 typedef struct rt_command_list {
     rt_command *first, *last;

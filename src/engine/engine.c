@@ -71,8 +71,6 @@ static void tidy(rt_engine *e) {
     b->tidied = true;
 }
 
-static int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* A store that has no descriptor to tell by is asked again for batches whose end it did not know. */
 static int64_t ask_again_ms(const rt_engine *e) {
     return e->ended_count > 0 && e->store->fd < 0 ? e->now_ms + RT_STORE_PAUSE_MS : INT64_MAX;
@@ -80,16 +78,14 @@ static int64_t ask_again_ms(const rt_engine *e) {
 
 static int64_t next_step_ms(const rt_engine *e) {
     if (e->inbox.count > 0) return e->now_ms;
-    const bool full =
-        e->schedule.in_flight >= e->schedule.in_flight_max || e->schedule.bytes >= e->schedule.bytes_max;
-    int64_t next = earlier(rt_upkeep_next_ms(e), e->tidy_pending ? e->now_ms : e->tidy_at_ms);
-    next = earlier(next, ask_again_ms(e));
+    int64_t next = rt_earlier(rt_upkeep_next_ms(e), e->tidy_pending ? e->now_ms : e->tidy_at_ms);
+    next = rt_earlier(next, ask_again_ms(e));
     if (e->own.count > 0) next = e->now_ms;
     const bool late = atomic_load_explicit(&e->metrics.oldest_due_ms, memory_order_relaxed) != 0;
-    if (late) next = earlier(next, e->publish_at_ms); // or the metric would stay when the lateness has gone
+    if (late) next = rt_earlier(next, e->publish_at_ms); // or the metric would stay when the lateness has gone
     if (!e->draining) {
-        if (e->ready_pending && !full) next = e->now_ms;
-        next = earlier(next, rt_schedule_next_ms(&e->schedule, e->now_ms));
+        if (e->ready_pending && !rt_schedule_is_full(&e->schedule)) next = e->now_ms;
+        next = rt_earlier(next, rt_schedule_next_ms(&e->schedule, e->now_ms));
     }
     // The engine's own work waits while the store is failing; commands try it each time.
     return next < e->store_pause_until_ms ? e->store_pause_until_ms : next;
@@ -100,7 +96,7 @@ static int64_t oldest_due_ms(const rt_engine *e) {
     int64_t oldest = INT64_MAX;
     size_t at = 0;
     for (const rt_lane *lane; (lane = rt_map_next(&e->schedule.lanes, &at)) != NULL;) {
-        if (lane->backlog && lane->paused_until_ms <= e->now_ms) oldest = earlier(oldest, lane->wake.at_ms);
+        if (lane->backlog && lane->paused_until_ms <= e->now_ms) oldest = rt_earlier(oldest, lane->wake.at_ms);
     }
     return oldest > e->now_ms ? 0 : oldest;
 }

@@ -105,8 +105,12 @@ static uint32_t suspect_allowance(const rt_schedule *s, int64_t now_ms) {
     return starts < half - s->suspects_in_flight ? starts : half - s->suspects_in_flight;
 }
 
+bool rt_schedule_is_full(const rt_schedule *s) {
+    return s->in_flight >= s->in_flight_max || s->bytes >= s->bytes_max;
+}
+
 rt_lane *rt_schedule_next(rt_schedule *s, int64_t now_ms) {
-    if (s->in_flight >= s->in_flight_max || s->bytes >= s->bytes_max) return NULL;
+    if (rt_schedule_is_full(s)) return NULL;
     rt_lane *lane = pop_turn(&s->sound);
     if (lane != NULL) return lane;
     return suspect_allowance(s, now_ms) > 0 ? pop_turn(&s->suspect) : NULL;
@@ -114,7 +118,7 @@ rt_lane *rt_schedule_next(rt_schedule *s, int64_t now_ms) {
 
 uint32_t rt_schedule_room(rt_schedule *s, const rt_lane *lane, int64_t now_ms) {
     if (lane->paused_until_ms > now_ms || lane->in_flight >= lane->room) return 0;
-    if (s->in_flight >= s->in_flight_max || s->bytes >= s->bytes_max) return 0;
+    if (rt_schedule_is_full(s)) return 0;
     uint32_t room = lane->room - lane->in_flight;
     if (room > s->in_flight_max - s->in_flight) room = s->in_flight_max - s->in_flight;
     if (lane->suspect) {
@@ -173,7 +177,7 @@ void rt_schedule_ended(rt_schedule *s, rt_lane *lane, size_t bytes, rt_lane_news
 }
 
 int64_t rt_schedule_next_ms(const rt_schedule *s, int64_t now_ms) {
-    const bool room = s->in_flight < s->in_flight_max && s->bytes < s->bytes_max;
+    const bool room = !rt_schedule_is_full(s);
     if (room && s->sound.first != NULL) return now_ms;
     const rt_heap_node *first = rt_heap_first(&s->waiting);
     int64_t next = first == NULL ? INT64_MAX : first->at_ms;

@@ -69,6 +69,8 @@ rt_lane *rt_schedule_next(rt_schedule *s, int64_t now_ms);
 /* Puts a lane (back) into its turn, at the end; nothing if it is in it. */
 void rt_schedule_turn(rt_schedule *s, rt_lane *lane);
 
+/* Nothing more may start, whichever lane's turn it is: all places, or all memory for attempts, are taken. */
+bool rt_schedule_is_full(const rt_schedule *s);
 /* How many attempts the lane may start now, 0 included. */
 uint32_t rt_schedule_room(rt_schedule *s, const rt_lane *lane, int64_t now_ms);
 void rt_schedule_started(rt_schedule *s, rt_lane *lane, size_t bytes, int64_t now_ms);

@@ -120,10 +120,6 @@ static rt_code line_up(rt_engine *e, const rt_job *job) {
     return code;
 }
 
-static bool is_full(const rt_engine *e) {
-    return e->schedule.in_flight >= e->schedule.in_flight_max || e->schedule.bytes >= e->schedule.bytes_max;
-}
-
 static rt_code take_ready_job(rt_engine *e, const rt_job *job) {
     rt_lane *lane = rt_schedule_lane(&e->schedule, job->queue);
     if (lane == NULL) return RT_E_NOMEM;
@@ -134,7 +130,7 @@ static rt_code take_ready_job(rt_engine *e, const rt_job *job) {
 }
 
 static uint32_t take_ready(rt_engine *e, uint32_t budget) {
-    while (e->ready_pending && budget > 0 && !is_full(e)) {
+    while (e->ready_pending && budget > 0 && !rt_schedule_is_full(&e->schedule)) {
         page p;
         init_page(&p, e, budget < PAGE_JOBS ? budget : PAGE_JOBS);
         const rt_job_range range = {
@@ -145,7 +141,7 @@ static uint32_t take_ready(rt_engine *e, uint32_t budget) {
         };
         if (list_page(e, &range, add_ready, &p) != RT_OK) return 0;
         for (uint32_t i = 0; i < p.count; i++) {
-            if (is_full(e)) return 0;
+            if (rt_schedule_is_full(&e->schedule)) return 0;
             rt_code code = take_ready_job(e, &p.jobs[i]);
             // What cannot be read must not hold up the FIFO: it waits in its own queue.
             if (code == RT_E_CORRUPT) code = line_up(e, &p.jobs[i]);
@@ -232,7 +228,7 @@ static void take_turns(rt_engine *e, uint32_t budget) {
 void rt_take_due(rt_engine *e) {
     if (e->draining || e->now_ms < e->store_pause_until_ms) return;
     const bool lanes = rt_schedule_next_ms(&e->schedule, e->now_ms) <= e->now_ms;
-    if (!lanes && !(e->ready_pending && !is_full(e))) return;
+    if (!lanes && !(e->ready_pending && !rt_schedule_is_full(&e->schedule))) return;
     if (rt_batch_open(e) == NULL) return;
     const uint32_t left = take_ready(e, RT_TAKES_MAX / 2);
     take_turns(e, left + RT_TAKES_MAX / 2);

@@ -219,15 +219,13 @@ void rt_upkeep(rt_engine *e) {
     carry_on(e);
 }
 
-static int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
-
 int64_t rt_upkeep_next_ms(const rt_engine *e) {
     if (e->wakes_pending || (e->cursors_pending && e->cursors_busy == 0)) return e->now_ms;
-    int64_t next = earlier(rt_flights_next_ms(&e->flights), rt_waiting_next_ms(e));
-    if (!e->expiry_busy) next = earlier(next, e->expiry_at_ms);
+    int64_t next = rt_earlier(rt_flights_next_ms(&e->flights), rt_waiting_next_ms(e));
+    if (!e->expiry_busy) next = rt_earlier(next, e->expiry_at_ms);
     const rt_heap_node *cursor = rt_heap_first(&e->cursors);
-    if (cursor != NULL) next = earlier(next, cursor->at_ms);
-    return e->store->sole_owner ? next : earlier(next, e->poll_at_ms);
+    if (cursor != NULL) next = rt_earlier(next, cursor->at_ms);
+    return e->store->sole_owner ? next : rt_earlier(next, e->poll_at_ms);
 }
 
 void rt_upkeep_close(rt_engine *e) {
