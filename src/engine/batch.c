@@ -1,8 +1,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pack.h"
 #include "engine/core.h"
-#include "engine/history.h"
+#include "engine/work/history.h"
 
 void rt_command_list_push(rt_command_list *l, rt_command *cmd) {
     cmd->next = NULL;
@@ -145,23 +146,24 @@ static void note_change(rt_engine *e, const rt_tx *tx) {
     for (uint32_t i = 0; i < tx->ops_count; i++) {
         const rt_op *op = &tx->ops[i];
         switch (op->kind) {
-            case RT_OP_JOB: note_job(e, t, op->job.was, op->job.now); break;
-            case RT_OP_QUEUE:
-                if (op->queue.now != NULL) note_queue(e, op->queue.now);
-                break;
-            case RT_OP_LEASE:
-                if (op->lease.now != NULL) note_expiry(e, op->lease.now->until_ms);
-                break;
-            case RT_OP_DOC:
-                if ((op->doc.was != NULL ? op->doc.was : op->doc.now)->kind == RT_DOC_SESSION) note_session(t, op);
-                if (op->doc.now == NULL) break;
-                note_expiry(e, op->doc.now->expires_ms);
-                if (op->doc.now->kind == RT_DOC_CURSOR && op->doc.was == NULL) {
-                    rt_upkeep_cursor(e, rt_get_be64((const unsigned char *)op->doc.now->name.ptr));
-                }
-                break;
-            case RT_OP_BODY: break;
-            case RT_OP_EVENT: note_event(e, t, op->event); break;
+        case RT_OP_JOB: note_job(e, t, op->job.was, op->job.now); break;
+        case RT_OP_QUEUE:
+            if (op->queue.now != NULL) note_queue(e, op->queue.now);
+            break;
+        case RT_OP_LEASE:
+            if (op->lease.now != NULL) note_expiry(e, op->lease.now->until_ms);
+            break;
+        case RT_OP_DOC:
+            if ((op->doc.was != NULL ? op->doc.was : op->doc.now)->kind == RT_DOC_SESSION)
+                note_session(t, op);
+            if (op->doc.now == NULL) break;
+            note_expiry(e, op->doc.now->expires_ms);
+            if (op->doc.now->kind == RT_DOC_CURSOR && op->doc.was == NULL) {
+                rt_upkeep_cursor(e, rt_get_be64((const unsigned char *)op->doc.now->name.ptr));
+            }
+            break;
+        case RT_OP_BODY: break;
+        case RT_OP_EVENT: note_event(e, t, op->event); break;
         }
     }
 }
@@ -183,7 +185,8 @@ rt_code rt_batch_apply(rt_engine *e, rt_tx *tx) {
     if (code != RT_OK) return code;
     note_change(e, tx);
     if (tx->topics_count > RT_TX_TOPICS_MAX) rt_waiting_wake_all(e);
-    else for (uint32_t i = 0; i < tx->topics_count; i++) rt_waiting_tell(e, tx->topics[i]);
+    else
+        for (uint32_t i = 0; i < tx->topics_count; i++) rt_waiting_tell(e, tx->topics[i]);
     return RT_OK;
 }
 
@@ -290,7 +293,8 @@ static void count_work(rt_work_metrics *m, const rt_tally *t) {
     add(&m->sessions_ended, t->sessions_ended);
     if (!t->worked) return;
     for (uint32_t i = 0; i <= RT_WORK_COUNTED; i++) {
-        for (uint32_t what = 0; what < RT_WORK_COUNT_COUNT; what++) add(&m->counts[i][what], t->work[i][what]);
+        for (uint32_t what = 0; what < RT_WORK_COUNT_COUNT; what++)
+            add(&m->counts[i][what], t->work[i][what]);
     }
 }
 
@@ -312,7 +316,8 @@ static void start_flight(rt_engine *e, rt_flight *f) {
     const int64_t timeout_ms = f->attempt->timeout_ms;
     const int64_t margin_ms = e->settings.lease_margin_ms;
     if (e->store->sole_owner) {
-        e->executor.start(e->executor.ctx, rt_flights_start(&e->flights, f, e->now_ms + timeout_ms + margin_ms));
+        e->executor.start(e->executor.ctx,
+                          rt_flights_start(&e->flights, f, e->now_ms + timeout_ms + margin_ms));
         return;
     }
     const bool in_time = e->now_ms <= f->lease_until_ms - timeout_ms - margin_ms / 2;

@@ -7,7 +7,7 @@
 #ifndef RT_ENGINE_CORE_H
 #define RT_ENGINE_CORE_H
 #include "engine/cursor.h"
-#include "engine/delivery.h"
+#include "engine/life.h"
 #include "engine/engine.h"
 #include "engine/expiry.h"
 #include "engine/flight.h"

@@ -1,6 +1,6 @@
 #include "engine/cursor.h"
 
-#include "engine/metadata.h"
+#include "engine/messages/metadata.h"
 
 enum { FORMAT = 1, NAME_LEN = 8 };
 

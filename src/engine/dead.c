@@ -1,7 +1,8 @@
 #include "engine/cursor.h"
-#include "engine/message.h"
+#include "engine/job.h"
+#include "engine/messages/message.h"
+#include "engine/messages/subscription.h"
 #include "engine/queue.h"
-#include "engine/subscription.h"
 
 enum { LOOKED_AT_MAX = 1024 }; /* dead jobs that one slice may pass over */
 
@@ -70,7 +71,8 @@ static rt_code decide_delete(rt_tx *tx, rt_command *cmd) {
     const rt_code code = load_job(tx, c->id, &job);
     if (code != RT_OK) return code;
     if (job.flags & RT_JOB_WORK) {
-        return rt_fail(tx->err, RT_E_INVALID, 0, "the job belongs to an entity: delete that, or say what it wants");
+        return rt_fail(tx->err, RT_E_INVALID, 0,
+                       "the job belongs to an entity: delete that, or say what it wants");
     }
     const bool dead = job.state == RT_JOB_DEAD;
     if (c->only_dead && !dead) return rt_fail(tx->err, RT_E_FENCED, 0, "the job is not dead");

@@ -82,7 +82,8 @@ static int64_t next_step_ms(const rt_engine *e) {
     next = rt_earlier(next, ask_again_ms(e));
     if (e->own.count > 0) next = e->now_ms;
     const bool late = atomic_load_explicit(&e->metrics.oldest_due_ms, memory_order_relaxed) != 0;
-    if (late) next = rt_earlier(next, e->publish_at_ms); // or the metric would stay when the lateness has gone
+    if (late)
+        next = rt_earlier(next, e->publish_at_ms); // or the metric would stay when the lateness has gone
     if (!e->draining) {
         if (e->ready_pending && !rt_schedule_is_full(&e->schedule)) next = e->now_ms;
         next = rt_earlier(next, rt_schedule_next_ms(&e->schedule, e->now_ms));
@@ -96,7 +97,8 @@ static int64_t oldest_due_ms(const rt_engine *e) {
     int64_t oldest = INT64_MAX;
     size_t at = 0;
     for (const rt_lane *lane; (lane = rt_map_next(&e->schedule.lanes, &at)) != NULL;) {
-        if (lane->backlog && lane->paused_until_ms <= e->now_ms) oldest = rt_earlier(oldest, lane->wake.at_ms);
+        if (lane->backlog && lane->paused_until_ms <= e->now_ms)
+            oldest = rt_earlier(oldest, lane->wake.at_ms);
     }
     return oldest > e->now_ms ? 0 : oldest;
 }

@@ -1,9 +1,10 @@
 #include "engine/expiry.h"
 
-#include "engine/claim.h"
-#include "engine/message.h"
-#include "engine/session.h"
-#include "engine/subscription.h"
+#include "engine/job.h"
+#include "engine/messages/claim.h"
+#include "engine/messages/message.h"
+#include "engine/messages/subscription.h"
+#include "engine/work/session.h"
 
 typedef struct page {
     rt_arena *arena;
@@ -56,9 +57,9 @@ static rt_code end_doc(rt_tx *tx, const rt_expiry *entry, bool *left) {
 /* *left: it is not over yet, the next step goes on with it. */
 static rt_code end_entry(rt_tx *tx, const rt_expiry *entry, bool *left) {
     switch (entry->kind) {
-        case RT_EXPIRY_JOB: return end_job(tx, entry->id);
-        case RT_EXPIRY_LEASE: return end_lease(tx, entry->id);
-        case RT_EXPIRY_DOC: return end_doc(tx, entry, left);
+    case RT_EXPIRY_JOB: return end_job(tx, entry->id);
+    case RT_EXPIRY_LEASE: return end_lease(tx, entry->id);
+    case RT_EXPIRY_DOC: return end_doc(tx, entry, left);
     }
     return rt_fail(tx->err, RT_E_CORRUPT, 0, "unknown kind of expiry");
 }

@@ -4,8 +4,8 @@
 
 const double RT_BOUNDS_SECONDS[RT_HISTOGRAM_BUCKETS - 1] = {
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30, 60};
-const double RT_BOUNDS_COUNT[RT_HISTOGRAM_BUCKETS - 1] = {
-    1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384};
+const double RT_BOUNDS_COUNT[RT_HISTOGRAM_BUCKETS - 1] = {1,   2,   4,    8,    16,   32,   64,   128,
+                                                          256, 512, 1024, 2048, 4096, 8192, 16384};
 
 void rt_histogram_add(rt_histogram *h, double value) {
     // Also keeps what is no number out of the conversion below.

@@ -1,8 +1,9 @@
 #include "engine/queue.h"
 
 #include "engine/cursor.h"
-#include "engine/message.h"
-#include "engine/subscription.h"
+#include "engine/job.h"
+#include "engine/messages/message.h"
+#include "engine/messages/subscription.h"
 
 /* ---- records of lists -------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* queue.h: commands on whole queues. */
 #ifndef RT_ENGINE_QUEUE_H
 #define RT_ENGINE_QUEUE_H
-#include "engine/metadata.h"
+#include "engine/messages/metadata.h"
 
 /* Creates a queue with metadata. RT_OK with `existed`: it was there, untouched. */
 typedef struct rt_queue_create {

@@ -151,7 +151,8 @@ rt_code rt_read_claim(rt_view *v, rt_arena *a, rt_id jobs, rt_id claim, int64_t 
         code = rt_view_job(v, found.jobs[i], &job);
         if (code == RT_E_ABSENT) continue;
         if (code != RT_OK) return code;
-        const bool held = job.state == RT_JOB_LEASED && job.lease == claim && rt_message_is_there(&job, jobs, now_ms);
+        const bool held =
+            job.state == RT_JOB_LEASED && job.lease == claim && rt_message_is_there(&job, jobs, now_ms);
         if (!held) continue;
         code = copy_message(v, a, &job, &out[*count]);
         if (code != RT_OK) return code;

@@ -5,10 +5,10 @@
  * there. */
 #ifndef RT_ENGINE_READ_H
 #define RT_ENGINE_READ_H
-#include "engine/claim.h"
+#include "engine/messages/claim.h"
 #include "engine/dead.h"
-#include "engine/message.h"
-#include "engine/subscription.h"
+#include "engine/messages/message.h"
+#include "engine/messages/subscription.h"
 
 /* RT_E_ABSENT: no such queue. *version is what rt_queue_replace wants. */
 rt_code rt_read_metadata(rt_view *v, rt_arena *a, rt_str tenant, rt_str queue, rt_metadata *out, uint64_t *version);

@@ -87,7 +87,7 @@ static rt_code start_job(rt_engine *e, rt_lane *lane, const rt_job *job) {
         rt_tx *tx = rt_batch_tx(e);
         if (tx == NULL) return RT_E_UNAVAILABLE;
         start = (rt_start){.token = rt_flights_new_token(&e->flights), .write_lease = !e->store->sole_owner};
-        code = rt_delivery_start(tx, job, &start);
+        code = rt_life_start(tx, job, &start);
         if (code == RT_OK) code = rt_batch_apply(e, tx);
         if (code != RT_OK) rt_attempt_free(start.attempt);
         if (code == RT_E_AGAIN && rt_store_load(e->store, &e->err) != RT_OK) return RT_E_UNAVAILABLE;

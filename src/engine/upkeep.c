@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "base/pack.h"
 #include "engine/core.h"
 
 /* Every command here belongs to the engine itself and is asked again until it is durable: nobody else would. */
@@ -20,6 +21,11 @@ typedef struct own_settle {
     rt_flight *flight; /* NULL: of another node that is gone */
 } own_settle;
 
+static void free_settle(own_settle *o) {
+    rt_settle_deinit(&o->settle);
+    free(o);
+}
+
 static void settle_done(rt_command *cmd) {
     own_settle *o = (own_settle *)cmd;
     rt_engine *e = cmd->ctx;
@@ -28,18 +34,26 @@ static void settle_done(rt_command *cmd) {
         return;
     }
     if (o->flight != NULL) rt_take_ended(e, o->flight, o->settle.worked ? RT_LANE_WORKED : RT_LANE_FAILED);
-    free(o);
+    free_settle(o);
+}
+
+static bool counts(const rt_engine *e, const rt_flight *flight, const rt_outcome *outcome) {
+    if (flight == NULL) return !e->store->sole_owner && outcome->reason == RT_REASON_LOST;
+    // Told twice, or late after its lease: the first word stands. Not started yet: its batch must end first.
+    return !flight->settling && flight->attempt == NULL;
 }
 
 void rt_upkeep_outcome(rt_engine *e, const rt_outcome *outcome) {
     rt_flight *flight = rt_flights_find(&e->flights, outcome->job, outcome->token);
-    if (flight != NULL && flight->settling)
-        return; // told twice, or late after its lease: the first word stands
-    if (flight != NULL && flight->attempt != NULL) return; // not started yet: its batch must end first
-    if (flight == NULL && (e->store->sole_owner || outcome->reason != RT_REASON_LOST)) return;
+    if (!counts(e, flight, outcome)) {
+        free(outcome->answer);
+        return;
+    }
     own_settle *o = malloc(sizeof *o);
-    // Out of memory: the attempt stays open until its lease runs out, and is then told lost.
-    if (o == NULL) return;
+    if (o == NULL) { // the attempt stays open until its lease runs out, and is then told lost
+        free(outcome->answer);
+        return;
+    }
     rt_settle_init(&o->settle, outcome, !e->store->sole_owner);
     o->settle.cmd.done = settle_done;
     o->settle.cmd.ctx = e;
@@ -238,7 +252,7 @@ void rt_upkeep_close(rt_engine *e) {
     // What still waits is ours: outcomes and cursor steps. The expiry step lives in the engine.
     rt_command *cmd;
     while ((cmd = rt_command_list_pop(&e->own)) != NULL) {
-        if (cmd->done == settle_done) free(cmd);
+        if (cmd->done == settle_done) free_settle((own_settle *)cmd);
         else if (cmd->done == cursor_done) free(task_of(cmd));
     }
 }

@@ -5,8 +5,8 @@
 
 /* The strings of an attempt, in the order in which they lie behind it. */
 static rt_str *string_at(rt_attempt *a, int i) {
-    rt_str *const all[] = {&a->url,        &a->headers, &a->message_id, &a->secrets[0],
-                           &a->secrets[1], &a->subject, &a->from,       &a->body};
+    rt_str *const all[] = {&a->url,     &a->headers, &a->message_id,   &a->secrets[0], &a->secrets[1],
+                           &a->subject, &a->from,    &a->content_type, &a->key,        &a->body};
     _Static_assert(RT_SECRETS_MAX == 2, "both secrets are listed");
     return i < (int)(sizeof all / sizeof all[0]) ? all[i] : NULL;
 }
@@ -53,4 +53,9 @@ rt_header_name rt_attempt_header_name(rt_str name) {
         if (rt_str_eq_nocase(name, rt_str_of(RESERVED[i]))) return RT_HEADER_RESERVED;
     }
     return RT_HEADER_FREE;
+}
+
+rt_target rt_attempt_target(rt_str url) {
+    if (rt_str_starts(url, RT_STR("plugin:"))) return RT_TARGET_PLUGIN;
+    return rt_str_starts(url, RT_STR("kafka:")) ? RT_TARGET_KAFKA : RT_TARGET_WEBHOOK;
 }

@@ -13,12 +13,15 @@ typedef struct rt_attempt {
     uint32_t number;         /* 1 = the first */
     uint32_t timeout_ms;     /* for the whole attempt, connecting included */
     bool follow_redirects;
-    rt_str url;              /* http:, https: or mailto: */
+    uint32_t answer_max;     /* > 0: the whole answer is wanted, up to so many bytes, as rt_outcome.answer */
+    rt_str url;              /* http:, https:, mailto:, plugin:NAME or kafka:TOPIC: says which executor makes it */
     rt_str headers;          /* extra header lines, "Name: value\n"…, of names that are RT_HEADER_FREE; may be empty */
     rt_str message_id;       /* stable over retries: webhook-id */
     rt_str secrets[RT_SECRETS_MAX]; /* signing keys as configured ("whsec_…"); empty: none */
     rt_str subject, from;    /* mailto only; may be empty */
-    rt_str body;             /* what is sent */
+    rt_str content_type;     /* http only; empty: application/json */
+    rt_str key;              /* kafka only: of the record; may be empty */
+    rt_str body;             /* what is sent; a plugin: the run as JSON, the same that an HTTP worker is sent */
 } rt_attempt;
 
 /* May a field of this name be among an attempt's `headers`? It must be a token (RFC 9110, 5.6.2), and neither one that
@@ -31,8 +34,11 @@ rt_attempt *rt_attempt_new(const rt_attempt *like);
 void rt_attempt_free(rt_attempt *attempt);
 
 /* What came of it. RT_REASON_DELIVERED is never set here: an answer is RT_REASON_STATUS with its status, and the policy
- * judges it. Otherwise TIMEOUT, CONNECT, RESOLVE, TLS, BROKEN (retried), ADDRESS_REFUSED, NO_MAIL_RELAY (final).
- * mailto: status 250 taken as 200 when the relay accepted it; its 4xx answers come as BROKEN. */
+ * judges it. Otherwise TIMEOUT, CONNECT, RESOLVE, TLS, BROKEN, CRASHED, NO_PLUGIN (retried), ADDRESS_REFUSED,
+ * NO_MAIL_RELAY (final).
+ * mailto: status 250 taken as 200 when the relay accepted it; its 4xx answers come as BROKEN.
+ * plugin: status 200 with its answer. kafka: status 200 when the brokers have acknowledged the record.
+ * An answer beyond answer_max comes as BROKEN, and says so in its text. */
 typedef struct rt_outcome {
     rt_id job;
     uint64_t token;
@@ -41,6 +47,8 @@ typedef struct rt_outcome {
     uint32_t took_ms;
     int64_t retry_after_ms;  /* from a Retry-After header; -1: none */
     uint16_t text_len;
+    uint32_t answer_len;
+    char *answer;    /* owned, malloc'd; NULL: none. Goes with the outcome to the engine, which frees it */
     char text[RT_EVENT_TEXT_MAX]; /* first bytes of the answer's body, or the error in words */
 } rt_outcome;
 
@@ -50,5 +58,9 @@ typedef struct rt_executor {
     void *ctx;
     void (*start)(void *ctx, rt_attempt *attempt);
 } rt_executor;
+
+/* Which executor makes an attempt. */
+typedef enum rt_target { RT_TARGET_WEBHOOK, RT_TARGET_PLUGIN, RT_TARGET_KAFKA, RT_TARGET_COUNT } rt_target;
+rt_target rt_attempt_target(rt_str url);
 
 #endif

@@ -19,6 +19,12 @@ const char *rt_reason_name(rt_reason reason) {
         [RT_REASON_TLS] = "tls",
         [RT_REASON_BROKEN] = "broken",
         [RT_REASON_LOST] = "lost",
+        [RT_REASON_UNAVAILABLE] = "unavailable",
+        [RT_REASON_CRASHED] = "crashed",
+        [RT_REASON_NONSENSE] = "nonsense",
+        [RT_REASON_FAILED] = "failed",
+        [RT_REASON_CIRCUIT_OPEN] = "circuit_open",
+        [RT_REASON_NO_PLUGIN] = "no_plugin",
     };
     return reason < RT_REASON_COUNT ? NAMES[reason] : "unknown";
 }
@@ -38,6 +44,7 @@ const char *rt_event_type_name(rt_event_type type) {
         [RT_EVENT_DEAD] = "dead",   [RT_EVENT_ENDED] = "ended",     [RT_EVENT_REDRIVEN] = "redriven",
         [RT_EVENT_MOVED] = "moved", [RT_EVENT_STARTED] = "Started", [RT_EVENT_FINISHED] = "Finished",
         [RT_EVENT_FAILED] = "Failed", [RT_EVENT_CANCELED] = "Canceled", [RT_EVENT_EXPIRED] = "Expired",
+        [RT_EVENT_PROGRESS] = "progress", [RT_EVENT_RELEASED] = "released", [RT_EVENT_CIRCUIT] = "circuit",
     };
     return type < RT_EVENT_TYPE_COUNT ? NAMES[type] : "unknown";
 }

@@ -53,6 +53,12 @@ typedef enum rt_reason {
     RT_REASON_TLS,             /* attempt: handshake or certificate */
     RT_REASON_BROKEN,          /* attempt: closed early, reset, or not HTTP */
     RT_REASON_LOST,            /* attempt: its lease ran out without a word */
+    RT_REASON_UNAVAILABLE,     /* attempt: a plugin or worker cannot do it now */
+    RT_REASON_CRASHED,         /* attempt: the plugin's process ended */
+    RT_REASON_NONSENSE,        /* attempt: an answer that nobody understands */
+    RT_REASON_FAILED,          /* attempt: a worker says that it failed; order: it is in ERROR */
+    RT_REASON_CIRCUIT_OPEN,    /* dead: its queue's circuit did not close in time */
+    RT_REASON_NO_PLUGIN,       /* attempt: no plugin of that name */
     RT_REASON_COUNT
 } rt_reason;
 const char *rt_reason_name(rt_reason reason); /* "delivered", "address_refused", … for JSON, logs and metrics */
@@ -61,19 +67,21 @@ const char *rt_job_state_name(rt_job_state state); /* "ready", "scheduled", "fre
 enum rt_job_flags {
     RT_JOB_PULL = 1,         /* claimed by clients; without it retryd pushes it */
     RT_JOB_CONFIRMATION = 2, /* asks a subscriber to confirm, or says good-bye */
-    RT_JOB_WORK = 8,         /* PULL too: an (entity, process) that may be worked on, see engine/entity.h */
+    RT_JOB_WORK = 8,         /* PULL too: an (entity, process) that may be worked on, see engine/work/entity.h */
+    RT_JOB_TASK = 16,        /* the next step of an order, see engine/orders/order.h */
+    RT_JOB_CALL = 32,        /* a failed call that was handed over, PULL too if workers fetch it, see engine/calls/call.h */
     RT_JOB_HOLDER = 4        /* keeps a body alive while its fan-out goes on: PULL and LEASED for good, never handed out */
 };
 
 typedef struct rt_job {
     rt_id id;
     rt_id queue;
-    rt_id owner;         /* delivery: its message queue (its policy may govern); otherwise 0 */
+    rt_id owner;         /* delivery: its message queue (its policy may govern); task: its order; otherwise 0 */
     rt_id body;          /* several jobs may share one body: a message and its deliveries */
     rt_id lease;         /* LEASED: the holder's lease id (pull), token (push) or the work's id */
     uint64_t version;    /* +1 with each write; compared when written */
     uint64_t last_event; /* head of the job's own history; each event holds the one before it. 0: none */
-    uint64_t key_hash;   /* message: hash of the client that posted it (echo filter); work: of its entity */
+    uint64_t key_hash;   /* message: hash of the client that posted it (echo filter); work: of its entity; call: of its order key */
     int64_t due_ms;      /* SCHEDULED: not before; LEASED: the lease's end when it was taken */
     int64_t placed_ms;   /* when it was posted */
     int64_t expires_ms;  /* 0: never */
@@ -97,8 +105,27 @@ _Static_assert(sizeof(rt_job) == 120, "stored as is, little endian");
 typedef enum rt_queue_kind {
     RT_QUEUE_MESSAGES = 1,
     RT_QUEUE_DELIVERY = 2,
-    RT_QUEUE_WORK = 3 /* entities of one kind that want one process */
+    RT_QUEUE_WORK = 3,  /* entities of one kind that want one process */
+    RT_QUEUE_ORDERS = 4,/* tasks of orders of one type */
+    RT_QUEUE_CALLS = 5  /* failed calls of one event type */
 } rt_queue_kind;
+
+/* What slows a queue down by itself: its circuit breaker (policy/circuit.h) and its pace (policy/pace.h). All zero: nothing
+ * does. Which numbers govern it is in the document of its type. */
+typedef struct rt_brakes {
+    int64_t circuit_since_ms; /* when it came into this state */
+    int64_t circuit_until_ms; /* OPEN: probes from then on */
+    int64_t opened_ms;        /* when it left CLOSED; 0: it is closed */
+    int64_t pace_until_ms;    /* no start before */
+    uint32_t sleep_ms;        /* OPEN: how long it sleeps this time */
+    uint32_t pace_ms;         /* the queue's own delay between two starts */
+    uint8_t circuit;          /* rt_circuit_state */
+    uint8_t forced;           /* by an operator: stays until "auto" */
+    uint16_t probes;          /* HALF_OPEN: probes that succeeded */
+    uint32_t spare;           /* zero */
+} rt_brakes;
+_Static_assert(sizeof(rt_brakes) == 48, "stored as is, little endian");
+
 typedef struct rt_queue {
     rt_id id;
     rt_id owner;            /* delivery: the message queue that its subscription belongs to */
@@ -107,6 +134,7 @@ typedef struct rt_queue {
     uint32_t in_flight_max; /* 0: the server's setting */
     uint8_t kind;           /* rt_queue_kind */
     uint8_t gone;           /* 1: deleted or purged, being emptied; not listed */
+    rt_brakes brakes;
     rt_str name;            /* for people: "PROJECT/QUEUE", "PROJECT/QUEUE/URL"; at most RT_QUEUE_NAME_MAX */
 } rt_queue;
 
@@ -140,6 +168,16 @@ typedef enum rt_doc_kind {
     RT_DOC_WORK_KEY,     /* "<tenant>\0"<session><idempotency key>: the work that a claim got; goes after a while */
     RT_DOC_WORK_QUEUE,   /* "<tenant>\0<kind>\0<process>": the queue's id */
     RT_DOC_BACKOFF,      /* "<tenant>\0<process>\0<entity>" */
+    /* Of orders. */
+    RT_DOC_ORDER,        /* "<tenant>\0"<id>: it and the task that is live */
+    RT_DOC_ORDER_TYPE,   /* "<tenant>\0<type>": who advances orders of it, and their queue */
+    RT_DOC_SECRET,       /* "<tenant>\0"<id>: what an order made */
+    RT_DOC_LOCK,         /* a name: for maintenance that one node does at a time */
+    /* Of failed calls. */
+    RT_DOC_CALL_TYPE,    /* "<tenant>\0<type>": policy, target, circuit, and the queue */
+    RT_DOC_CALL_KEY,     /* "<tenant>\0<type>\0<idempotency key>": the job; goes after a while */
+    RT_DOC_CALL_LINE,    /* <queue><hash of the order key>: how many are in line, so that decisions about it meet */
+    RT_DOC_CALL_PLACE,   /* <queue><hash of the order key><job>: one that is in line */
     RT_DOC_KIND_COUNT
 } rt_doc_kind;
 
@@ -162,12 +200,15 @@ typedef enum rt_event_type {
     RT_EVENT_ENDED,      /* deleted, expired, unsubscribed: the job's end; `reason` */
     RT_EVENT_REDRIVEN,   /* a dead job starts afresh */
     RT_EVENT_MOVED,      /* to a dead-letter queue */
-    /* Of an entity (`job` is its id): work on it. `text` as in engine/history.h. */
+    /* Of an entity (`job` is its id): work on it. `text` as in engine/work/history.h. */
     RT_EVENT_STARTED,
     RT_EVENT_FINISHED,
     RT_EVENT_FAILED,
     RT_EVENT_CANCELED,
     RT_EVENT_EXPIRED,    /* its session was dead */
+    RT_EVENT_PROGRESS,   /* an order's task ended and another follows */
+    RT_EVENT_RELEASED,   /* a worker gave it back untried */
+    RT_EVENT_CIRCUIT,    /* of a queue (`job` is the queue's id): `text` is the new state */
     RT_EVENT_TYPE_COUNT
 } rt_event_type;
 const char *rt_event_type_name(rt_event_type type); /* "attempt", "delivered", …; of work "Started", "Finished", … */

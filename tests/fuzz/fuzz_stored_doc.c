@@ -3,8 +3,8 @@
 #include <stdint.h>
 
 #include "engine/cursor.h"
-#include "engine/metadata.h"
-#include "engine/subscription.h"
+#include "engine/messages/metadata.h"
+#include "engine/messages/subscription.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

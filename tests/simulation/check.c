@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "engine/subscription.h"
+#include "engine/messages/subscription.h"
 
 static bool is_message(const rt_job *job) {
     return (job->flags & RT_JOB_PULL) != 0 && (job->flags & RT_JOB_HOLDER) == 0;
@@ -95,6 +95,9 @@ static void tell(const landing *l, const rt_job *job, told_story *story, const r
     case RT_EVENT_FAILED:
     case RT_EVENT_CANCELED:
     case RT_EVENT_EXPIRED:
+    case RT_EVENT_PROGRESS:
+    case RT_EVENT_RELEASED:
+    case RT_EVENT_CIRCUIT:
     case RT_EVENT_NONE:
     case RT_EVENT_TYPE_COUNT: break;
     }

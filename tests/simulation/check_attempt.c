@@ -1,7 +1,7 @@
 /* check_attempt.c: attempts start when they may, and what follows from their outcome is what the policy says.
  */
 #include "check.h"
-#include "engine/subscription.h"
+#include "engine/messages/subscription.h"
 
 /* ---- whose policy -------------------------------------------------------------------------------------- */
 

@@ -25,30 +25,15 @@ static void check_deletion(const landing *l, shadow *s, const rt_job *job) {
 static void check_end(const landing *l, shadow *s, const rt_job *was, const rt_job *now) {
     const trace *t = &l->world->trace;
     const unsigned long long id = now->id;
-    switch ((rt_reason)now->reason) {
-    case RT_REASON_DELETED:
-    case RT_REASON_UNSUBSCRIBED: check_deletion(l, s, now); return;
-    case RT_REASON_EXPIRED: {
+    if (now->reason == RT_REASON_DELETED || now->reason == RT_REASON_UNSUBSCRIBED) {
+        check_deletion(l, s, now);
+        return;
+    }
+    if (now->reason == RT_REASON_EXPIRED) {
         const int64_t end_ms = was == NULL ? now->expires_ms : was->expires_ms;
         TRACE_CHECK(t, end_ms > 0 && end_ms <= l->world->wall_max_ms, "message %llx expired before its time",
                     id);
         return;
-    }
-    case RT_REASON_NONE:
-    case RT_REASON_DELIVERED:
-    case RT_REASON_EXHAUSTED:
-    case RT_REASON_REJECTED:
-    case RT_REASON_ADDRESS_REFUSED:
-    case RT_REASON_NO_MAIL_RELAY:
-    case RT_REASON_CLAIMS_EXCEEDED:
-    case RT_REASON_STATUS:
-    case RT_REASON_TIMEOUT:
-    case RT_REASON_CONNECT:
-    case RT_REASON_RESOLVE:
-    case RT_REASON_TLS:
-    case RT_REASON_BROKEN:
-    case RT_REASON_LOST:
-    case RT_REASON_COUNT: break;
     }
     trace_fail(t, "message %llx ended with reason %s", id, rt_reason_name((rt_reason)now->reason));
 }

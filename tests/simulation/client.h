@@ -1,11 +1,11 @@
 /* client.h: what clients keep of their own, and the requests that they send. Shared by client*.c only. */
 #ifndef SIM_CLIENT_H
 #define SIM_CLIENT_H
-#include "engine/claim.h"
+#include "engine/messages/claim.h"
 #include "engine/dead.h"
-#include "engine/message.h"
+#include "engine/messages/message.h"
 #include "engine/queue.h"
-#include "engine/subscription.h"
+#include "engine/messages/subscription.h"
 #include "world.h"
 
 typedef struct request request;

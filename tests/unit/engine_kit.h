@@ -8,15 +8,15 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "engine/claim.h"
+#include "engine/messages/claim.h"
 #include "engine/cursor.h"
 #include "engine/dead.h"
 #include "engine/engine.h"
 #include "engine/expiry.h"
-#include "engine/message.h"
+#include "engine/messages/message.h"
 #include "engine/queue.h"
 #include "engine/read.h"
-#include "engine/subscription.h"
+#include "engine/messages/subscription.h"
 #include "store/memory/store_memory.h"
 
 typedef struct kit {

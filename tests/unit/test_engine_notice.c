@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <cmocka.h>
 
-#include "engine/notice.h"
+#include "engine/messages/notice.h"
 
 static void assert_notice(rt_job job, const char *body, rt_subscription s, const char *want) {
     rt_buf out = {0};

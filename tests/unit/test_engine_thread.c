@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/ring.h"
-#include "engine/message.h"
-#include "engine/subscription.h"
+#include "engine/messages/message.h"
+#include "engine/messages/subscription.h"
 #include "os/clock.h"
 #include "runtime/engine_thread.h"
 #include "store/memory/store_memory.h"

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "engine/engine.h"
-#include "engine/work.h"
+#include "engine/work/work.h"
 #include "store/memory/store_memory.h"
 
 enum { START_MS = 1000000, STEPS_MAX = 1000 };

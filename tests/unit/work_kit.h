@@ -1,7 +1,7 @@
 /* work_kit.h: commands about work with everything that does not matter filled in; the tenant is "p". */
 #ifndef WORK_KIT_H
 #define WORK_KIT_H
-#include "engine/work_read.h"
+#include "engine/work/work_read.h"
 #include "engine_kit.h"
 
 enum { WORK_HISTORY_MS = 1000000 };

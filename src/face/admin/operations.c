@@ -1,6 +1,6 @@
 #include <inttypes.h>
 
-#include "engine/work_read.h"
+#include "engine/work/work_read.h"
 #include "face/admin/pages.h"
 #include "openapi.h"
 

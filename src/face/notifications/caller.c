@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "engine/metadata.h"
+#include "engine/messages/metadata.h"
 #include "face/notifications/signature.h"
 
 /* ---- Accept -------------------------------------------------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "engine/claim.h"
+#include "engine/messages/claim.h"
 #include "face/notifications/caller.h"
 #include "face/notifications/render.h"
 

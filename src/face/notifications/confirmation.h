@@ -1,7 +1,7 @@
 /* confirmation.h: asking a subscriber whether it wants what it will get, and saying good-bye. */
 #ifndef RT_FACE_NOTIFICATIONS_CONFIRMATION_H
 #define RT_FACE_NOTIFICATIONS_CONFIRMATION_H
-#include "engine/subscription.h"
+#include "engine/messages/subscription.h"
 #include "face/common/api.h"
 
 typedef enum rt_confirmation_kind { RT_CONFIRMATION_ASK, RT_CONFIRMATION_GOODBYE } rt_confirmation_kind;

@@ -9,7 +9,7 @@
 #define RT_FACE_NOTIFICATIONS_OPTIONS_H
 #include <jansson.h>
 
-#include "engine/subscription.h"
+#include "engine/messages/subscription.h"
 
 enum {
     RT_OPTIONS_BYTES_MAX = 65536,

@@ -3,7 +3,7 @@
 #define RT_FACE_NOTIFICATIONS_QUEUE_METADATA_H
 #include <jansson.h>
 
-#include "engine/metadata.h"
+#include "engine/messages/metadata.h"
 
 enum {
     RT_METADATA_BYTES_MAX = 65536,

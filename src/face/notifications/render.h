@@ -3,7 +3,7 @@
 #define RT_FACE_NOTIFICATIONS_RENDER_H
 #include <jansson.h>
 
-#include "engine/message.h"
+#include "engine/messages/message.h"
 #include "face/notifications/errors.h"
 
 enum { RT_PAGE_DEFAULT = 10, RT_PAGE_MAX = 20 };

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "engine/subscription.h"
+#include "engine/messages/subscription.h"
 
 static rt_str behind(rt_str s, size_t count) { return (rt_str){.ptr = s.ptr + count, .len = s.len - count}; }
 

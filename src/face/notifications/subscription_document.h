@@ -1,7 +1,7 @@
 /* subscription_document.h: what a client says about a subscription, checked. */
 #ifndef RT_FACE_NOTIFICATIONS_SUBSCRIPTION_DOCUMENT_H
 #define RT_FACE_NOTIFICATIONS_SUBSCRIPTION_DOCUMENT_H
-#include "engine/subscription.h"
+#include "engine/messages/subscription.h"
 #include "face/notifications/errors.h"
 
 enum { RT_SUBSCRIPTION_TTL_S_MIN = 60, RT_SUBSCRIPTION_TTL_S_DEFAULT = 3600 };

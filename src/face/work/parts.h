@@ -1,7 +1,7 @@
 /* parts.h: what the pages of this face share: the caller's tenant, fields of a request, what is shown. */
 #ifndef RT_FACE_WORK_PARTS_H
 #define RT_FACE_WORK_PARTS_H
-#include "engine/work_read.h"
+#include "engine/work/work_read.h"
 #include "face/common/problem.h"
 
 enum { RT_WORK_PAGE_DEFAULT = 100, RT_WORK_PAGE_MAX = 1000 };

@@ -9,7 +9,9 @@ typedef struct stored_queue {
     uint64_t owner, version;
     int64_t paused_until_ms;
     uint32_t in_flight_max;
-    uint8_t kind, gone, spare[2];
+    uint8_t kind, gone;
+    uint8_t braked; /* 1: its brakes follow */
+    uint8_t spare;
 } stored_queue;
 _Static_assert(sizeof(stored_queue) == 32, "no padding");
 
@@ -45,12 +47,18 @@ static unsigned char *put_fixed(unsigned char *out, const void *fixed, size_t by
     return put(out + 1, fixed, bytes);
 }
 
+/* Takes the first bytes off *value. */
+static bool take(rt_str *value, void *into, size_t bytes) {
+    if (value->len < bytes) return false;
+    if (bytes > 0) memcpy(into, value->ptr, bytes);
+    *value = (rt_str){.ptr = value->ptr + bytes, .len = value->len - bytes};
+    return true;
+}
+
 /* Takes the format byte and the fixed part off *value. */
 static bool take_fixed(rt_str *value, void *fixed, size_t bytes) {
-    if (value->len < 1 + bytes || (unsigned char)value->ptr[0] != RT_STORED_FORMAT) return false;
-    if (bytes > 0) memcpy(fixed, value->ptr + 1, bytes);
-    *value = (rt_str){.ptr = value->ptr + 1 + bytes, .len = value->len - 1 - bytes};
-    return true;
+    uint8_t format;
+    return take(value, &format, 1) && format == RT_STORED_FORMAT && take(value, fixed, bytes);
 }
 
 /* ---- job ----------------------------------------------------------------------------------------------- */
@@ -69,7 +77,14 @@ bool rt_stored_read_job(rt_id id, rt_str value, rt_job *out) {
 
 /* ---- queue --------------------------------------------------------------------------------------------- */
 
-size_t rt_stored_queue_bytes(const rt_queue *queue) { return 1 + sizeof(stored_queue) + queue->name.len; }
+static bool is_braked(const rt_brakes *b) {
+    static const rt_brakes NONE;
+    return memcmp(b, &NONE, sizeof NONE) != 0;
+}
+
+size_t rt_stored_queue_bytes(const rt_queue *queue) {
+    return 1 + sizeof(stored_queue) + (is_braked(&queue->brakes) ? sizeof queue->brakes : 0) + queue->name.len;
+}
 
 void rt_stored_write_queue(unsigned char *out, const rt_queue *queue) {
     const stored_queue fixed = {
@@ -79,15 +94,20 @@ void rt_stored_write_queue(unsigned char *out, const rt_queue *queue) {
         .in_flight_max = queue->in_flight_max,
         .kind = queue->kind,
         .gone = queue->gone,
+        .braked = is_braked(&queue->brakes),
     };
-    put(put_fixed(out, &fixed, sizeof fixed), queue->name.ptr, queue->name.len);
+    unsigned char *at = put_fixed(out, &fixed, sizeof fixed);
+    if (fixed.braked) at = put(at, &queue->brakes, sizeof queue->brakes);
+    put(at, queue->name.ptr, queue->name.len);
 }
 
 bool rt_stored_read_queue(rt_id id, rt_str value, rt_queue *out) {
     stored_queue fixed;
+    rt_brakes brakes = {0};
     if (!take_fixed(&value, &fixed, sizeof fixed)) return false;
+    if (fixed.braked > 1 || (fixed.braked && !take(&value, &brakes, sizeof brakes))) return false;
     if (fixed.version == 0 || fixed.gone > 1 || value.len > RT_QUEUE_NAME_MAX) return false;
-    if (fixed.kind < RT_QUEUE_MESSAGES || fixed.kind > RT_QUEUE_WORK) return false;
+    if (fixed.kind < RT_QUEUE_MESSAGES || fixed.kind > RT_QUEUE_CALLS) return false;
     *out = (rt_queue){
         .id = id,
         .owner = fixed.owner,
@@ -96,6 +116,7 @@ bool rt_stored_read_queue(rt_id id, rt_str value, rt_queue *out) {
         .in_flight_max = fixed.in_flight_max,
         .kind = fixed.kind,
         .gone = fixed.gone,
+        .brakes = brakes,
         .name = value,
     };
     return true;

@@ -6,7 +6,7 @@
 #ifndef SIM_WORK_FLEET_H
 #define SIM_WORK_FLEET_H
 #include "engine/engine.h"
-#include "engine/work_read.h"
+#include "engine/work/work_read.h"
 #include "store/memory/store_memory.h"
 
 enum {

@@ -1,0 +1,138 @@
+#include "engine/work/process.h"
+
+#include <string.h>
+
+enum { FORMAT = 1 };
+#define REST_MAX_S (INT64_MAX / 4000) /* so that sums with a time of the clock stay far from overflow */
+
+/* ---- stored form ------------------------------------------------------------------------------------- */
+
+rt_str rt_process_encode(rt_arena *arena, const rt_process *p) {
+    rt_buf b = {0};
+    rt_pack_u8(&b, FORMAT);
+    rt_pack_i64(&b, p->changed_ms);
+    rt_pack_u8(&b, (uint8_t)p->excludes_count);
+    for (uint32_t i = 0; i < p->excludes_count; i++) rt_pack_str(&b, p->excludes[i]);
+    rt_pack_u8(&b, p->backoff.given);
+    rt_pack_u64(&b, p->backoff.descriptor.initial_ns);
+    rt_pack_u64(&b, p->backoff.descriptor.maximum_ns);
+    uint64_t bits;
+    memcpy(&bits, &p->backoff.descriptor.exponent, sizeof bits);
+    rt_pack_u64(&b, bits);
+    rt_pack_u8(&b, (uint8_t)p->backoff.jitter);
+    return rt_pack_finish(&b, arena);
+}
+_Static_assert(sizeof(double) == sizeof(uint64_t), "an exponent is packed as its bits");
+
+bool rt_process_decode(rt_str value, rt_process *out) {
+    rt_unpack u = {.rest = value};
+    if (rt_unpack_u8(&u) != FORMAT) return false;
+    *out = (rt_process){.changed_ms = rt_unpack_i64(&u)};
+    out->excludes_count = rt_unpack_u8(&u);
+    if (out->excludes_count > RT_PROCESS_EXCLUDES_MAX) return false;
+    for (uint32_t i = 0; i < out->excludes_count; i++) out->excludes[i] = rt_unpack_str(&u);
+    out->backoff.given = rt_unpack_bool(&u);
+    out->backoff.descriptor.initial_ns = rt_unpack_u64(&u);
+    out->backoff.descriptor.maximum_ns = rt_unpack_u64(&u);
+    const uint64_t bits = rt_unpack_u64(&u);
+    memcpy(&out->backoff.descriptor.exponent, &bits, sizeof bits);
+    const uint8_t jitter = rt_unpack_u8(&u);
+    if (u.failed || u.rest.len > 0 || jitter > RT_JITTER_EQUAL) return false;
+    out->backoff.jitter = (rt_jitter)jitter;
+    return !out->backoff.given || rt_work_backoff_check(&out->backoff.descriptor) == NULL;
+}
+_Static_assert(RT_JITTER_NONE < RT_JITTER_EQUAL && RT_JITTER_FULL < RT_JITTER_EQUAL, "all below are known");
+
+/* ---- in decisions ------------------------------------------------------------------------------------ */
+
+rt_code rt_process_load(rt_tx *tx, rt_str tenant, rt_str name, rt_process *out) {
+    rt_doc doc;
+    const rt_code code = rt_work_doc(tx, RT_DOC_PROCESS, rt_work_name(tx->arena, tenant, name), &doc);
+    if (code != RT_OK) return code;
+    if (rt_process_decode(doc.value, out)) return RT_OK;
+    return rt_fail(tx->err, RT_E_CORRUPT, 0, "process %.*s cannot be read", RT_STR_ARG(name));
+}
+
+static bool names(const rt_process *p, rt_str name) {
+    for (uint32_t i = 0; i < p->excludes_count; i++) {
+        if (rt_str_eq(p->excludes[i], name)) return true;
+    }
+    return false;
+}
+
+rt_code rt_process_excludes(rt_tx *tx, rt_str tenant, rt_str name, const rt_process *process, rt_str other,
+                            bool *out) {
+    *out = rt_str_eq(name, other) || names(process, other);
+    if (*out) return RT_OK;
+    rt_process of_other;
+    const rt_code code = rt_process_load(tx, tenant, other, &of_other);
+    if (code == RT_OK) *out = names(&of_other, name);
+    return code == RT_E_ABSENT ? RT_OK : code;
+}
+
+typedef struct listing {
+    rt_arena *arena;
+    rt_str *out;
+    uint32_t count;
+    bool no_memory;
+} listing;
+
+static bool add_name(void *ctx, const rt_doc *doc) {
+    listing *l = ctx;
+    const rt_str name = rt_arena_dup(l->arena, rt_work_name_rest(doc->name));
+    l->no_memory = name.ptr == NULL;
+    l->out[l->count++] = name;
+    return !l->no_memory && l->count < RT_PROCESSES_MAX;
+}
+
+rt_code rt_process_names(rt_tx *tx, rt_str tenant, rt_str out[], uint32_t *count) {
+    listing l = {.arena = tx->arena, .out = out};
+    const rt_str prefix = rt_work_name(tx->arena, tenant, RT_STR_EMPTY);
+    if (prefix.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a name");
+    const rt_code code = rt_view_docs(tx->view, RT_DOC_PROCESS, prefix, RT_STR_EMPTY, add_name, &l);
+    *count = l.count;
+    return l.no_memory ? rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a name") : code;
+}
+
+/* ---- command ----------------------------------------------------------------------------------------- */
+
+static rt_code decide_put(rt_tx *tx, rt_command *cmd) {
+    rt_process_put *c = (rt_process_put *)cmd;
+    RT_ASSERT(rt_work_name_is_word(c->name));
+    rt_doc was;
+    const rt_str name = rt_work_name(tx->arena, c->tenant, c->name);
+    rt_code code = rt_work_doc(tx, RT_DOC_PROCESS, name, &was);
+    c->created = code == RT_E_ABSENT;
+    if (code != RT_OK && code != RT_E_ABSENT) return code;
+    if (c->created) {
+        rt_str all[RT_PROCESSES_MAX];
+        uint32_t count;
+        code = rt_process_names(tx, c->tenant, all, &count);
+        if (code != RT_OK) return code;
+        if (count == RT_PROCESSES_MAX) {
+            return rt_fail(tx->err, RT_E_TOO_LARGE, 0, "there are at most %d processes", RT_PROCESSES_MAX);
+        }
+    }
+    rt_process process = c->like;
+    process.changed_ms = tx->now_ms;
+    rt_doc now = was;
+    now.value = rt_process_encode(tx->arena, &process);
+    if (now.value.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a process");
+    rt_tx_put_doc(tx, c->created ? NULL : &was, &now);
+    return RT_OK;
+}
+
+void rt_process_put_init(rt_process_put *c) { *c = (rt_process_put){.cmd = {.decide = decide_put}}; }
+
+/* ---- backoff ----------------------------------------------------------------------------------------- */
+
+uint64_t rt_backoff_next(const rt_backoff *b, uint64_t previous_s, rt_rng *rng, int64_t *rest_ms) {
+    const uint64_t interval_s = rt_work_backoff_next_s(b->given ? &b->descriptor : NULL, previous_s);
+    const int64_t most_ms = (int64_t)(interval_s < REST_MAX_S ? interval_s : REST_MAX_S) * 1000;
+    const int64_t half_ms = most_ms / 2 > 1000 ? most_ms / 2 : 1000;
+    const int64_t least_ms = b->jitter == RT_JITTER_NONE   ? most_ms
+                             : b->jitter == RT_JITTER_FULL ? 1000
+                                                           : half_ms;
+    *rest_ms = least_ms + (int64_t)rt_rng_below(rng, (uint64_t)(most_ms - least_ms) + 1);
+    return interval_s;
+}
