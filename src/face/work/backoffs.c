@@ -16,7 +16,7 @@ static bool add_rest(void *ctx, rt_str entity, rt_str process, const rt_rest *r)
 /* Of one entity: by its slots, not by a walk over all backoffs. */
 static rt_code list_of_entity(rt_exchange *x, rt_view *v, rt_str entity, rt_str process, listing *l) {
     rt_arena *arena = rt_exchange_arena(x);
-    const rt_str tenant = rt_work_tenant(x);
+    const rt_str tenant = rt_tenant_of(x);
     rt_entity *e = rt_arena_alloc(arena, sizeof *e);
     if (e == NULL) return RT_E_NOMEM;
     rt_code code = rt_read_entity(v, arena, tenant, entity, e);
@@ -61,7 +61,7 @@ void rt_page_backoff_list(rt_exchange *x) {
     rt_code code = RT_OK;
     if (known && entity.len > 0) code = list_of_entity(x, v, entity, process, &l);
     else if (known)
-        code = rt_read_rests(v, rt_exchange_arena(x), rt_work_tenant(x), process, after_process, after_entity,
+        code = rt_read_rests(v, rt_exchange_arena(x), rt_tenant_of(x), process, after_process, after_entity,
                              add_rest, &l);
     rt_view_close(v);
     if (code == RT_OK) {
@@ -81,7 +81,7 @@ void rt_page_backoff_delete(rt_exchange *x) {
     rt_backoff_clear *c = RT_NEW(x, rt_backoff_clear);
     if (c == NULL) return;
     rt_backoff_clear_init(c);
-    c->tenant = rt_work_tenant(x);
+    c->tenant = rt_tenant_of(x);
     if (!rt_param_entity(x, 0, &c->entity) || !rt_param_word(x, 1, "process", &c->process)) return;
     rt_api_submit(x, &c->cmd, sizeof *c, cleared, rt_problem_busy);
 }

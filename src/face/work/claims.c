@@ -73,7 +73,7 @@ void rt_page_work_claim(rt_exchange *x) {
     json_decref(body);
     if (!valid) return;
     const rt_api *api = rt_api_of(x);
-    w->claim.tenant = rt_work_tenant(x);
+    w->claim.tenant = rt_tenant_of(x);
     w->claim.arena = rt_exchange_arena(x);
     w->until_ms = api->now_ms() + wait_ms;
     w->round_ms = api->deadline_ms > 0 ? api->deadline_ms / 2 : WAIT_MS_MAX;
@@ -122,7 +122,7 @@ void rt_page_work_list(rt_exchange *x) {
     rt_view *v = rt_problem_view(x);
     if (v == NULL) return;
     l.array = json_array();
-    const rt_code code = rt_read_work(v, rt_exchange_arena(x), rt_work_tenant(x), session, after_session,
+    const rt_code code = rt_read_work(v, rt_exchange_arena(x), rt_tenant_of(x), session, after_session,
                                       after, rt_api_of(x)->now_ms(), add_work, &l);
     rt_view_close(v);
     if (code == RT_OK) {

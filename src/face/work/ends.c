@@ -115,7 +115,7 @@ static void end(rt_exchange *x, rt_event_type verb) {
     }
     json_decref(body);
     if (!valid) return;
-    c->tenant = rt_work_tenant(x);
+    c->tenant = rt_tenant_of(x);
     c->arena = rt_exchange_arena(x);
     rt_api_submit(x, &c->cmd, sizeof *p + p->patch.len, ended, rt_problem_busy);
 }

@@ -42,7 +42,7 @@ void rt_page_entity_put(rt_exchange *x) {
         rt_field_names(x, body, "processes", false, RT_ENTITY_SLOTS_MAX, &c->processes, &c->processes_count);
     json_decref(body);
     if (!valid) return;
-    c->tenant = rt_work_tenant(x);
+    c->tenant = rt_tenant_of(x);
     rt_api_submit(x, &c->cmd, sizeof *c + c->value.len, written, rt_problem_busy);
 }
 
@@ -57,7 +57,7 @@ void rt_page_entity_delete(rt_exchange *x) {
     if (c == NULL) return;
     rt_entity_delete_init(c);
     if (!rt_param_entity(x, 0, &c->name)) return;
-    c->tenant = rt_work_tenant(x);
+    c->tenant = rt_tenant_of(x);
     rt_api_submit(x, &c->cmd, sizeof *c, deleted, rt_problem_busy);
 }
 
@@ -86,7 +86,7 @@ static json_t *backoffs_json(rt_exchange *x, rt_view *v, rt_str name, const rt_e
         rt_rest rest;
         const rt_slot *s = &e->slots[i];
         if (s->until_ms == 0) continue;
-        if (rt_read_rest(v, rt_exchange_arena(x), rt_work_tenant(x), name, s->process, &rest) != RT_OK)
+        if (rt_read_rest(v, rt_exchange_arena(x), rt_tenant_of(x), name, s->process, &rest) != RT_OK)
             continue;
         (void)json_array_append_new(array, rt_json_rest(name, s->process, &rest, rt_api_of(x)->now_ms()));
     }
@@ -99,7 +99,7 @@ void rt_page_entity_get(rt_exchange *x) {
     if (e == NULL || !rt_param_entity(x, 0, &name)) return;
     rt_view *v = rt_problem_view(x);
     if (v == NULL) return;
-    rt_code code = rt_read_entity(v, rt_exchange_arena(x), rt_work_tenant(x), name, e);
+    rt_code code = rt_read_entity(v, rt_exchange_arena(x), rt_tenant_of(x), name, e);
     if (code == RT_OK && e->gone) code = RT_E_ABSENT;
     json_t *json = code == RT_OK ? entity_json(x, name, e) : NULL;
     if (json != NULL) (void)json_object_set_new(json, "backoffs", backoffs_json(x, v, name, e));
@@ -142,7 +142,7 @@ void rt_page_entity_list(rt_exchange *x) {
     rt_view *v = rt_problem_view(x);
     if (v == NULL) return;
     l.array = json_array();
-    const rt_code code = rt_read_entities(v, rt_exchange_arena(x), rt_work_tenant(x), after, add_entity, &l);
+    const rt_code code = rt_read_entities(v, rt_exchange_arena(x), rt_tenant_of(x), after, add_entity, &l);
     rt_view_close(v);
     reply_array(x, code, l.array);
 }
@@ -173,7 +173,7 @@ void rt_page_entity_history(rt_exchange *x) {
     rt_view *v = rt_problem_view(x);
     if (v == NULL) return;
     l.array = json_array();
-    rt_code code = rt_read_entity(v, rt_exchange_arena(x), rt_work_tenant(x), name, e);
+    rt_code code = rt_read_entity(v, rt_exchange_arena(x), rt_tenant_of(x), name, e);
     if (code == RT_OK) code = rt_read_history(v, e, (uint64_t)before, add_line, &l);
     rt_view_close(v);
     reply_array(x, code == RT_E_ABSENT ? RT_OK : code, l.array);

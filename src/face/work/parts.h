@@ -2,6 +2,7 @@
 #ifndef RT_FACE_WORK_PARTS_H
 #define RT_FACE_WORK_PARTS_H
 #include "engine/work/work_read.h"
+#include "face/common/fields.h"
 #include "face/common/problem.h"
 
 enum { RT_WORK_PAGE_DEFAULT = 100, RT_WORK_PAGE_MAX = 1000 };
@@ -11,46 +12,24 @@ enum { RT_WORK_PAGE_DEFAULT = 100, RT_WORK_PAGE_MAX = 1000 };
 /* Each replies with 400 and returns false if the field breaks its rule; strings are copies in the exchange's
  * arena. */
 
-rt_str rt_work_tenant(const rt_exchange *x);
-
-typedef enum rt_need { RT_OPTIONAL, RT_REQUIRED } rt_need;
-/* Absent or null: empty. */
-bool rt_field_text(rt_exchange *x, const json_t *body, const char *name, rt_need need, size_t max,
-                   rt_str *out);
-bool rt_field_word(rt_exchange *x, const json_t *body, const char *name, rt_need need, rt_str *out);
-bool rt_field_int(rt_exchange *x, const json_t *body, const char *name, int64_t low, int64_t high,
-                  int64_t preset, int64_t *out);
-bool rt_field_bool(rt_exchange *x, const json_t *body, const char *name, bool *out);
 /* A list of names; `entities`: of entities, otherwise of processes. Absent or null: *out NULL. Twice the
  * same counts once. */
 bool rt_field_names(rt_exchange *x, const json_t *body, const char *name, bool entities, uint32_t max,
                     const rt_str **out, uint32_t *count);
-/* {"initial_ms", "maximum_ms", "exponent", "jitter"} or null. */
-bool rt_field_backoff(rt_exchange *x, json_t *backoff, rt_backoff *out);
 /* "session": one that cannot be one is as dead as any other: 410. */
 bool rt_field_session(rt_exchange *x, const json_t *body, rt_id *out);
 
 /* Path parameters and queries; 400 too. */
 bool rt_param_word(rt_exchange *x, size_t i, const char *what, rt_str *out);
 bool rt_param_entity(rt_exchange *x, size_t i, rt_str *out);
-/* An id, or two with a slash between. Absent: 0. */
-bool rt_arg_id(rt_exchange *x, const char *name, rt_id *out);
 
 /* ---- shown --------------------------------------------------------------------------------------------- */
 
-json_t *rt_json_str(rt_str s);
-json_t *rt_json_token(uint64_t token);
-json_t *rt_json_backoff(const rt_backoff *b);                 /* null without a descriptor */
-json_t *rt_json_value(rt_str json_text);                      /* null for "" */
 json_t *rt_json_work(const rt_exchange *x, const rt_work *w); /* without its token */
 json_t *rt_json_rest(rt_str entity, rt_str process, const rt_rest *r, int64_t now_ms);
 void rt_problem_dead(rt_exchange *x); /* 410 session_expired */
 /* What RT_E_FENCED and the other codes mean. `what`: not there, if it is RT_E_ABSENT. */
 void rt_problem_work(rt_exchange *x, const rt_command *cmd, rt_work_refusal refusal, const char *what);
-
-/* A command in the exchange's arena; NULL: replied. */
-#define RT_NEW(x, type) ((type *)rt_work_new((x), sizeof(type)))
-void *rt_work_new(rt_exchange *x, size_t bytes);
 
 /* ---- pages, one file a noun ---------------------------------------------------------------------------- */
 void rt_page_session_list(rt_exchange *x), rt_page_session_post(rt_exchange *x),

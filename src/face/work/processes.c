@@ -31,7 +31,7 @@ void rt_page_process_put(rt_exchange *x) {
     if (!valid) return;
     for (uint32_t i = 0; i < count; i++) c->like.excludes[i] = excludes[i];
     c->like.excludes_count = count;
-    c->tenant = rt_work_tenant(x);
+    c->tenant = rt_tenant_of(x);
     rt_api_submit(x, &c->cmd, sizeof *c, registered, rt_problem_busy);
 }
 
@@ -43,7 +43,7 @@ void rt_page_process_list(rt_exchange *x) {
     rt_view *v = rt_problem_view(x);
     if (v == NULL) return;
     json_t *array = json_array();
-    const rt_code code = rt_read_processes(v, rt_work_tenant(x), add_process, array);
+    const rt_code code = rt_read_processes(v, rt_tenant_of(x), add_process, array);
     rt_view_close(v);
     if (code == RT_OK) {
         rt_reply_json(x, 200, array);
@@ -59,7 +59,7 @@ void rt_page_process_get(rt_exchange *x) {
     if (!rt_param_word(x, 0, "process", &name)) return;
     rt_view *v = rt_problem_view(x);
     if (v == NULL) return;
-    const rt_code code = rt_read_process(v, rt_exchange_arena(x), rt_work_tenant(x), name, &process);
+    const rt_code code = rt_read_process(v, rt_exchange_arena(x), rt_tenant_of(x), name, &process);
     rt_view_close(v);
     if (code == RT_OK) rt_reply_json(x, 200, process_json(name, &process));
     else rt_problem_of(x, code, NULL, "process");

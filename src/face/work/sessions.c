@@ -32,7 +32,7 @@ void rt_page_session_post(rt_exchange *x) {
         rt_field_int(x, body, "interval_s", 1, RT_SESSION_INTERVAL_MAX_S, RT_SESSION_INTERVAL_S, &interval_s);
     json_decref(body);
     if (!valid) return;
-    c->tenant = rt_work_tenant(x);
+    c->tenant = rt_tenant_of(x);
     c->interval_s = (uint32_t)interval_s;
     rt_api_submit(x, &c->cmd, sizeof *c, started, rt_problem_busy);
 }
@@ -52,7 +52,7 @@ void rt_page_session_beat(rt_exchange *x) {
     rt_session_beat *c = RT_NEW(x, rt_session_beat);
     if (c == NULL) return;
     rt_session_beat_init(c);
-    c->tenant = rt_work_tenant(x);
+    c->tenant = rt_tenant_of(x);
     if (!rt_id_parse(rt_engine_tag(rt_api_of(x)->engine), rt_exchange_param(x, 0), &c->id))
         rt_problem_dead(x);
     else rt_api_submit(x, &c->cmd, sizeof *c, beaten, rt_problem_busy);
@@ -67,7 +67,7 @@ void rt_page_session_delete(rt_exchange *x) {
     rt_session_close *c = RT_NEW(x, rt_session_close);
     if (c == NULL) return;
     rt_session_close_init(c);
-    c->tenant = rt_work_tenant(x);
+    c->tenant = rt_tenant_of(x);
     // One that cannot be is as closed as can be.
     if (!rt_id_parse(rt_engine_tag(rt_api_of(x)->engine), rt_exchange_param(x, 0), &c->id)) {
         rt_exchange_reply(x, 204, NULL, RT_STR_EMPTY);
@@ -98,7 +98,7 @@ void rt_page_session_list(rt_exchange *x) {
     if (v == NULL) return;
     l.array = json_array();
     const rt_code code =
-        rt_read_sessions(v, rt_work_tenant(x), after, rt_api_of(x)->now_ms(), add_session, &l);
+        rt_read_sessions(v, rt_tenant_of(x), after, rt_api_of(x)->now_ms(), add_session, &l);
     rt_view_close(v);
     if (code == RT_OK) {
         rt_reply_json(x, 200, l.array);
@@ -124,8 +124,8 @@ void rt_page_session_get(rt_exchange *x) {
     const int64_t now_ms = rt_api_of(x)->now_ms();
     rt_arena *arena = rt_exchange_arena(x);
     listing l = {.x = x, .array = json_array(), .left = RT_WORK_PAGE_MAX};
-    rt_code code = rt_read_session(v, arena, rt_work_tenant(x), id, now_ms, &session, &deadline_ms);
-    if (code == RT_OK) code = rt_read_work(v, arena, rt_work_tenant(x), id, 0, 0, now_ms, add_work, &l);
+    rt_code code = rt_read_session(v, arena, rt_tenant_of(x), id, now_ms, &session, &deadline_ms);
+    if (code == RT_OK) code = rt_read_work(v, arena, rt_tenant_of(x), id, 0, 0, now_ms, add_work, &l);
     rt_view_close(v);
     if (code != RT_OK) {
         json_decref(l.array);

@@ -34,7 +34,7 @@ static const rt_route ENTITIES[] = {
 };
 
 static void want_tenant(rt_exchange *x) {
-    const rt_str tenant = rt_work_tenant(x);
+    const rt_str tenant = rt_tenant_of(x);
     if (tenant.len > RT_TENANT_MAX) {
         rt_problem(x, 400, "X-Project-ID has at most %d bytes.", RT_TENANT_MAX);
         return;
