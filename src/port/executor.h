@@ -49,7 +49,8 @@ typedef struct rt_outcome {
     uint16_t text_len;
     uint32_t answer_len;
     char *answer;    /* owned, malloc'd; NULL: none. Goes with the outcome to the engine, which frees it */
-    char text[RT_EVENT_TEXT_MAX]; /* first bytes of the answer's body, or the error in words */
+    char text[RT_EVENT_TEXT_MAX]; /* first bytes of the answer's body, or the error in words; empty with a whole answer of
+                                     success, which may hold what no history should (keys) */
 } rt_outcome;
 
 /* `start` takes the attempt, never blocks and never refuses: the engine bounds what is under way (count and bytes).

@@ -85,6 +85,35 @@ static void webhook__answers_are_outcomes(void **state) {
     closed(w);
 }
 
+/* For what somebody waits for whole: an order's worker. */
+static void webhook__whole_answers_on_request(void **state) {
+    (void)state;
+    const world w = opened();
+    rt_attempt a = rig_attempt(url(&w, "/200"));
+    a.answer_max = 10; // "answer 200"
+    rt_outcome o = rig_try(w.r, &a);
+    assert_int_equal(o.status, 200);
+    assert_int_equal(o.answer_len, 10);
+    assert_string_equal(o.answer, "answer 200");
+    assert_text(&o, ""); // it may hold keys, and the text goes into the history
+    free(o.answer);
+
+    a.url = rt_str_of(url(&w, "/500"));
+    o = rig_try(w.r, &a);
+    assert_int_equal(o.status, 500);
+    assert_string_equal(o.answer, "answer 500");
+    assert_text(&o, "answer 500");
+    free(o.answer);
+
+    a.url = rt_str_of(url(&w, "/200"));
+    a.answer_max = 9;
+    o = rig_try(w.r, &a);
+    assert_int_equal(o.reason, RT_REASON_BROKEN);
+    assert_null(o.answer);
+    assert_text(&o, "the answer is longer than 9 bytes");
+    closed(w);
+}
+
 static void webhook__everything_else_has_its_reason(void **state) {
     (void)state;
     static const struct {
@@ -439,6 +468,7 @@ static void webhook__close_does_not_wait_for_ever(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(webhook__answers_are_outcomes),
+        cmocka_unit_test(webhook__whole_answers_on_request),
         cmocka_unit_test(webhook__everything_else_has_its_reason),
         cmocka_unit_test(webhook__without_a_conversation_there_is_a_reason),
         cmocka_unit_test(webhook__names_that_lead_into_refused_networks_are_refused),

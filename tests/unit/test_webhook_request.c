@@ -14,9 +14,9 @@
 #include "executor/webhook/mail.h"
 
 /* The lines with '|' between them. */
-static void lines_of(rt_headers *h, const char *users, char out[1024]) {
+static void lines_of(rt_headers *h, const char *users, const char *type, char out[1024]) {
     rt_headers_clear(h);
-    rt_headers_add_users(h, rt_str_of(users));
+    rt_headers_add_users(h, rt_str_of(users), rt_str_of(type));
     size_t len = 0;
     for (struct curl_slist *l = rt_headers_list(h); l != NULL; l = l->next) {
         len += (size_t)snprintf(out + len, 1024 - len, "%s%s", len > 0 ? "|" : "", l->data);
@@ -46,7 +46,25 @@ static void headers__of_an_attempt(void **state) {
     rt_headers h = {0};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char got[1024];
-        lines_of(&h, rows[i].users, got);
+        lines_of(&h, rows[i].users, "", got);
+        assert_string_equal(got, rows[i].want);
+    }
+    rt_headers_deinit(&h);
+}
+
+static void headers__the_content_type_of_an_attempt(void **state) {
+    (void)state;
+    static const struct {
+        const char *users, *type, *want;
+    } rows[] = {
+        {"", "text/csv", "Content-Type: text/csv|Expect:"},
+        {"content-type: text/plain\n", "text/csv", "content-type: text/plain|Expect:"}, // the header goes over it
+        {"", "text/csv\r\nX-Second: 1", "Content-Type: application/json|Expect:"},
+    };
+    rt_headers h = {0};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char got[1024];
+        lines_of(&h, rows[i].users, rows[i].type, got);
         assert_string_equal(got, rows[i].want);
     }
     rt_headers_deinit(&h);
@@ -57,7 +75,7 @@ static void headers__are_bounded(void **state) {
     rt_headers h = {0};
     rt_buf lines = {0};
     for (int i = 0; i < RT_HEADERS_USER_MAX + 5; i++) rt_buf_addf(&lines, "X-%d: %d\n", i, i);
-    rt_headers_add_users(&h, rt_buf_str(&lines));
+    rt_headers_add_users(&h, rt_buf_str(&lines), RT_STR_EMPTY);
     assert_int_equal(h.count, RT_HEADERS_USER_MAX + 1);
     rt_buf_deinit(&lines);
     rt_headers_deinit(&h);
@@ -239,6 +257,7 @@ static void mail__bad_addresses_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(headers__of_an_attempt),
+        cmocka_unit_test(headers__the_content_type_of_an_attempt),
         cmocka_unit_test(headers__are_bounded),
         cmocka_unit_test(hosts__take_turns_in_order),
         cmocka_unit_test(hosts__without_a_limit_nobody_waits),

@@ -34,7 +34,7 @@ static bool split(rt_str line, rt_str *name, rt_str *value) {
     return rt_attempt_header_name(*name) == RT_HEADER_FREE && !has_control(*value);
 }
 
-void rt_headers_add_users(rt_headers *h, rt_str lines) {
+void rt_headers_add_users(rt_headers *h, rt_str lines, rt_str content_type) {
     rt_str names[RT_HEADERS_USER_MAX], values[RT_HEADERS_USER_MAX];
     size_t count = 0;
     bool has_type = false;
@@ -50,7 +50,8 @@ void rt_headers_add_users(rt_headers *h, rt_str lines) {
         values[place] = value;
         if (place == count) count++;
     }
-    if (!has_type) rt_headers_add(h, RT_STR("Content-Type"), RT_STR("application/json"));
+    const bool usable = content_type.len > 0 && !has_control(content_type);
+    if (!has_type) rt_headers_add(h, RT_STR("Content-Type"), usable ? content_type : RT_STR("application/json"));
     for (size_t i = 0; i < count; i++) rt_headers_add(h, names[i], values[i]);
 }
 

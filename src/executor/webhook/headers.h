@@ -18,10 +18,10 @@ typedef struct rt_headers {
 /* An all-zero rt_headers is empty and ready. */
 void rt_headers_clear(rt_headers *h); /* keeps the memory */
 void rt_headers_add(rt_headers *h, rt_str name, rt_str value);
-/* The attempt's own lines, "Name: value\n"…, and Content-Type: application/json when they name none. Of
- * two with one name the later is sent. Left out: what is no header line, and names that are not RT_HEADER_FREE.
- * So nothing in `lines` can become a second request. */
-void rt_headers_add_users(rt_headers *h, rt_str lines);
+/* The attempt's own lines, "Name: value\n"…, and, when they name no Content-Type, `content_type`; where that
+ * is empty or cannot be sent, application/json. Of two with one name the later is sent. Left out: what is no
+ * header line, and names that are not RT_HEADER_FREE. So nothing in `lines` can become a second request. */
+void rt_headers_add_users(rt_headers *h, rt_str lines, rt_str content_type);
 /* Lends the list until the next change. NULL: out of memory. */
 struct curl_slist *rt_headers_list(rt_headers *h);
 void rt_headers_deinit(rt_headers *h);

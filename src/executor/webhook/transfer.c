@@ -25,6 +25,11 @@ rt_str rt_transfer_url(const rt_transfer *t) {
 
 /* ---- what libcurl calls --------------------------------------------------------------------------------- */
 
+/* The most that is read of an answer. */
+static uint64_t answer_max(const rt_transfer *t) {
+    return t->attempt->answer_max > 0 ? t->attempt->answer_max : RT_WEBHOOK_ANSWER_MAX;
+}
+
 static size_t on_body(char *bytes, size_t one, size_t count, void *ctx) {
     rt_transfer *t = ctx;
     const size_t len = one * count;
@@ -33,8 +38,10 @@ static size_t on_body(char *bytes, size_t one, size_t count, void *ctx) {
     memcpy(t->excerpt + t->excerpt_len, bytes, kept);
     t->excerpt_len += (uint32_t)kept;
     t->body_bytes += len;
-    t->cut = t->body_bytes > RT_WEBHOOK_ANSWER_MAX;
-    return t->cut ? 0 : len;
+    t->cut = t->body_bytes > answer_max(t);
+    if (t->cut) return 0;
+    if (t->attempt->answer_max > 0) rt_buf_add(&t->answer, (rt_str){.ptr = bytes, .len = len});
+    return len;
 }
 
 static size_t on_header(char *bytes, size_t one, size_t count, void *ctx) {
@@ -162,6 +169,7 @@ void rt_transfer_free(rt_transfer *t) {
     curl_easy_cleanup(t->http);
     rt_headers_deinit(&t->headers);
     rt_buf_deinit(&t->signature);
+    rt_buf_deinit(&t->answer);
     free(t);
 }
 
@@ -184,6 +192,7 @@ void rt_transfer_reset(rt_transfer *t) {
     t->hop = 0;
     t->body_bytes = t->header_bytes = 0;
     t->cut = false;
+    rt_buf_deinit(&t->answer);
     t->excerpt_len = 0;
     t->error[0] = '\0';
 }
@@ -225,7 +234,7 @@ static rt_reason prepare_http(rt_transfer *t, int64_t now_s) {
     if (t->worn) return fail_with(t, RT_REASON_BROKEN, "out of memory");
     t->easy = t->http;
     rt_headers_clear(&t->headers);
-    rt_headers_add_users(&t->headers, a->headers);
+    rt_headers_add_users(&t->headers, a->headers, a->content_type);
     rt_headers_add(&t->headers, RT_STR("webhook-id"), a->message_id);
     rt_headers_add(&t->headers, RT_STR("webhook-timestamp"), sent_at);
     add_number(&t->headers, RT_STR("webhook-attempt"), a->number);
@@ -319,7 +328,9 @@ static rt_reason reason_of_failure(const rt_transfer *t, CURLcode code) {
 /* Does the answer count, although libcurl may not be happy with it? */
 static bool has_answer(const rt_transfer *t, CURLcode code, long status) {
     if (status < 100 || status > 999) return false;
-    if (code == CURLE_OK || t->cut) return true;
+    if (code == CURLE_OK) return true;
+    // Of an answer that is wanted whole, a part is none.
+    if (t->cut) return t->attempt->answer_max == 0;
     // A redirect that is not followed any further is an answer like any other.
     const bool stopped = code == CURLE_TOO_MANY_REDIRECTS || code == CURLE_UNSUPPORTED_PROTOCOL ||
                          code == CURLE_URL_MALFORMAT;
@@ -330,6 +341,7 @@ static void set_text(rt_outcome *out, rt_str raw, bool more) {
     out->text_len = (uint16_t)rt_excerpt_clean(raw, more, out->text, sizeof out->text);
 }
 
+/* Field by field: to clear the room for a text as well would cost more than all the rest. */
 static void outcome_init(const rt_transfer *t, rt_reason reason, rt_outcome *out) {
     out->job = t->attempt->job;
     out->token = t->attempt->token;
@@ -338,6 +350,8 @@ static void outcome_init(const rt_transfer *t, rt_reason reason, rt_outcome *out
     out->took_ms = 0;
     out->retry_after_ms = -1;
     out->text_len = 0;
+    out->answer = NULL;
+    out->answer_len = 0;
 }
 
 void rt_transfer_failed(const rt_transfer *t, rt_reason reason, rt_outcome *out) {
@@ -345,9 +359,18 @@ void rt_transfer_failed(const rt_transfer *t, rt_reason reason, rt_outcome *out)
     set_text(out, rt_str_of(t->error), false);
 }
 
-static void answered(const rt_transfer *t, long status, int64_t now_s, rt_outcome *out) {
+static void answered(rt_transfer *t, long status, int64_t now_s, rt_outcome *out) {
     out->status = (uint16_t)status;
-    set_text(out, (rt_str){t->excerpt, t->excerpt_len}, t->body_bytes > t->excerpt_len);
+    const bool whole = t->attempt->answer_max > 0;
+    // A whole answer may hold what was made, keys for example, and the text goes into the history.
+    if (!whole || status >= 300) {
+        set_text(out, (rt_str){t->excerpt, t->excerpt_len}, t->body_bytes > t->excerpt_len);
+    }
+    if (whole) {
+        out->answer = t->answer.ptr;
+        out->answer_len = (uint32_t)t->answer.len;
+        t->answer = (rt_buf){0};
+    }
     struct curl_header *after;
     // Asked for only where somebody may wait for it.
     if (status >= 300 && curl_easy_header(t->easy, "Retry-After", 0, CURLH_HEADER, -1, &after) == CURLHE_OK) {
@@ -355,13 +378,16 @@ static void answered(const rt_transfer *t, long status, int64_t now_s, rt_outcom
     }
 }
 
-void rt_transfer_outcome(const rt_transfer *t, CURLcode code, int64_t now_s, rt_outcome *out) {
+void rt_transfer_outcome(rt_transfer *t, CURLcode code, int64_t now_s, rt_outcome *out) {
     long status = 0;
     (void)curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
     const bool mail = t->letter != NULL;
     outcome_init(t, RT_REASON_STATUS, out);
     if (mail && code == CURLE_OK) {
         out->status = 200;
+    } else if (!mail && t->answer.failed) {
+        out->reason = RT_REASON_BROKEN;
+        set_text(out, RT_STR("out of memory"), false);
     } else if (!mail && has_answer(t, code, status)) {
         answered(t, status, now_s, out);
     } else {
@@ -374,6 +400,10 @@ void rt_transfer_outcome(const rt_transfer *t, CURLcode code, int64_t now_s, rt_
         if (out->reason == RT_REASON_ADDRESS_REFUSED) {
             (void)snprintf(text, sizeof text, "%s is in a network that deliveries may not reach "
                            "(delivery.allow_networks opens it)", t->refused_address);
+            why = text;
+        } else if (t->cut) {
+            (void)snprintf(text, sizeof text, "the answer is longer than %llu bytes",
+                           (unsigned long long)answer_max(t));
             why = text;
         }
         set_text(out, rt_str_of(why), false);

@@ -53,6 +53,7 @@ typedef struct rt_transfer {
     char refused_address[48];
     uint64_t body_bytes, header_bytes;
     bool cut; /* the answer was longer than we read */
+    rt_buf answer; /* all of it, where the attempt asks for it */
     uint32_t excerpt_len;
     char excerpt[RT_EVENT_TEXT_MAX];
     char error[CURL_ERROR_SIZE];
@@ -69,8 +70,8 @@ rt_reason rt_transfer_prepare(rt_transfer *t, int64_t now_s);
 /* Why it failed, in words for its outcome. */
 void rt_transfer_say(rt_transfer *t, const char *why);
 
-/* What came of it, once libcurl is done with it with `code`. */
-void rt_transfer_outcome(const rt_transfer *t, CURLcode code, int64_t now_s, rt_outcome *out);
+/* What came of it, once libcurl is done with it with `code`. Hands over out->answer. */
+void rt_transfer_outcome(rt_transfer *t, CURLcode code, int64_t now_s, rt_outcome *out);
 /* The same for one that failed with t->error before it began. */
 void rt_transfer_failed(const rt_transfer *t, rt_reason reason, rt_outcome *out);
 
