@@ -1,12 +1,13 @@
 # Which Debian packages a command needs, and how they get here.
 
 PACKAGES_build=(meson ninja-build pkg-config gcc libc6-dev libmicrohttpd-dev libcurl4-openssl-dev liblmdb-dev
-    libyajl-dev libjansson-dev libssl-dev libinih-dev libcmocka-dev libsystemd-dev)
+    libyajl-dev libjansson-dev libssl-dev libinih-dev libcmocka-dev libsystemd-dev librdkafka-dev)
 PACKAGES_run=()
 PACKAGES_lint=(binutils python3)
 PACKAGES_sanitize=(clang libclang-rt-14-dev)
 PACKAGES_e2e=(python3-pytest python3-requests python3-zaqarclient python3-zaqar python3-testtools python3-ddt openssl
-    nghttp2-server curl procps)
+    nghttp2-server curl procps python3-barbicanclient)
+PACKAGES_kafka=(maven default-jre-headless kcat) # Apache Kafka itself: tests/kafka/pom.xml
 PACKAGES_demo=(python3 curl)
 PACKAGES_bench=(beanstalkd procps)
 
