@@ -6,6 +6,7 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+from kafka_broker import Broker, Unreachable  # noqa: E402
 from receiver import Receiver  # noqa: E402
 from server import Retryd      # noqa: E402
 
@@ -69,3 +70,16 @@ def start_receiver():
 @pytest.fixture
 def receiver(start_receiver):
     return start_receiver()
+
+
+@pytest.fixture(scope="module")
+def kafka():
+    """One broker for the tests of a module. Where Kafka cannot be had they are skipped, and counted as such."""
+    try:
+        broker = Broker()
+    except Unreachable as why:
+        pytest.skip(f"no Apache Kafka: {why}")
+    try:
+        yield broker.start()
+    finally:
+        broker.close()

@@ -104,6 +104,8 @@ test_fuzz() {
 e2e_tests() {
     local out=$ROOT/build/e2e-$1 markers=$2
     need "the end-to-end tests" "${PACKAGES_e2e[@]}"
+    need "the tests with Kafka" "${PACKAGES_kafka[@]}"
+    /usr/bin/python3 tests/e2e/kafka_broker.py fetch || true # it has said what that means
     [ -x "$RETRYD_BIN" ] || { echo "$RETRYD_BIN was not built" >&2; tally 0 1; return; }
     rm -rf "$out"
     mkdir -p "$out"
