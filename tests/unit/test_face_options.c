@@ -6,6 +6,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "face/common/target.h"
 #include "face/notifications/options.h"
 #include "face/notifications/subscriber.h"
 #include "json/tree.h"
@@ -83,14 +84,14 @@ static void options__headers_that_would_break_the_request_are_refused(void **sta
 
 static void options__headers_are_bounded(void **state) {
     (void)state;
-    for (int count = RT_POST_HEADERS_MAX; count <= RT_POST_HEADERS_MAX + 1; count++) {
+    for (int count = RT_TARGET_HEADERS_MAX; count <= RT_TARGET_HEADERS_MAX + 1; count++) {
         rt_buf text = {0};
         rt_buf_add(&text, RT_STR("{\"post_headers\": {"));
         for (int i = 0; i < count; i++) rt_buf_addf(&text, "%s\"X-%d\": \"\"", i > 0 ? "," : "", i);
         rt_buf_add(&text, RT_STR("}}"));
         rt_buf_add_char(&text, '\0');
         rt_subscription s;
-        assert_int_equal(parse(text.ptr, &s), count > RT_POST_HEADERS_MAX ? RT_E_INVALID : RT_OK);
+        assert_int_equal(parse(text.ptr, &s), count > RT_TARGET_HEADERS_MAX ? RT_E_INVALID : RT_OK);
         rt_buf_deinit(&text);
     }
 }
