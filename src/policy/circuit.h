@@ -39,6 +39,8 @@ void rt_circuit_window_add(rt_circuit_window *w, const rt_circuit_settings *s, i
                            uint32_t took_ms);
 /* Does what the window holds open a closed circuit? */
 bool rt_circuit_trips(const rt_circuit_window *w, const rt_circuit_settings *s, int64_t now_ms);
+/* Did an answer take so long that it counts as slow? */
+bool rt_circuit_is_slow(const rt_circuit_settings *s, uint32_t took_ms);
 /* How long it sleeps the next time, after `last_ms` (0: the first time). */
 uint32_t rt_circuit_sleep_ms(const rt_circuit_settings *s, uint32_t last_ms);
 

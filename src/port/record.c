@@ -45,6 +45,7 @@ const char *rt_event_type_name(rt_event_type type) {
         [RT_EVENT_MOVED] = "moved", [RT_EVENT_STARTED] = "Started", [RT_EVENT_FINISHED] = "Finished",
         [RT_EVENT_FAILED] = "Failed", [RT_EVENT_CANCELED] = "Canceled", [RT_EVENT_EXPIRED] = "Expired",
         [RT_EVENT_PROGRESS] = "progress", [RT_EVENT_RELEASED] = "released", [RT_EVENT_CIRCUIT] = "circuit",
+        [RT_EVENT_CLAIMED] = "claimed",
     };
     return type < RT_EVENT_TYPE_COUNT ? NAMES[type] : "unknown";
 }

@@ -69,6 +69,7 @@ enum rt_job_flags {
     RT_JOB_CONFIRMATION = 2, /* asks a subscriber to confirm, or says good-bye */
     RT_JOB_WORK = 8,         /* PULL too: an (entity, process) that may be worked on, see engine/work/entity.h */
     RT_JOB_TASK = 16,        /* the next step of an order, see engine/orders/order.h */
+    RT_JOB_CANCEL = 64,      /* TASK too: says that its order was deleted */
     RT_JOB_CALL = 32,        /* a failed call that was handed over, PULL too if workers fetch it, see engine/calls/call.h */
     RT_JOB_HOLDER = 4        /* keeps a body alive while its fan-out goes on: PULL and LEASED for good, never handed out */
 };
@@ -178,6 +179,7 @@ typedef enum rt_doc_kind {
     RT_DOC_CALL_KEY,     /* "<tenant>\0<type>\0<idempotency key>": the job; goes after a while */
     RT_DOC_CALL_LINE,    /* <queue><hash of the order key>: how many are in line, so that decisions about it meet */
     RT_DOC_CALL_PLACE,   /* <queue><hash of the order key><job>: one that is in line */
+    RT_DOC_CALL_DEAD,    /* <job><how often it was redriven>: a dead call, to be deleted when the document ends */
     RT_DOC_KIND_COUNT
 } rt_doc_kind;
 
@@ -209,6 +211,7 @@ typedef enum rt_event_type {
     RT_EVENT_PROGRESS,   /* an order's task ended and another follows */
     RT_EVENT_RELEASED,   /* a worker gave it back untried */
     RT_EVENT_CIRCUIT,    /* of a queue (`job` is the queue's id): `text` is the new state */
+    RT_EVENT_CLAIMED,    /* a worker took it; `text`: its name */
     RT_EVENT_TYPE_COUNT
 } rt_event_type;
 const char *rt_event_type_name(rt_event_type type); /* "attempt", "delivered", …; of work "Started", "Finished", … */
