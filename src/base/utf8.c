@@ -52,3 +52,14 @@ bool rt_utf8_is_valid(rt_str s) {
     }
     return true;
 }
+
+rt_str rt_utf8_cut(rt_str s, size_t chars) {
+    size_t len = 0;
+    bool begun;
+    for (; chars > 0 && len < s.len; chars--) {
+        const size_t next = rt_utf8_char((rt_str){.ptr = s.ptr + len, .len = s.len - len}, &begun);
+        if (next == 0) break;
+        len += next;
+    }
+    return (rt_str){.ptr = s.ptr, .len = len};
+}

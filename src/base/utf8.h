@@ -10,4 +10,7 @@ bool rt_utf8_is_valid(rt_str s);
  * but not whole. */
 size_t rt_utf8_char(rt_str s, bool *begun);
 
+/* The longest beginning of `s` that is UTF-8 and has at most `chars` characters. */
+rt_str rt_utf8_cut(rt_str s, size_t chars);
+
 #endif

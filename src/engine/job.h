@@ -8,9 +8,12 @@
 void rt_job_end(rt_tx *tx, const rt_job *was, rt_reason reason);
 /* Done: the attempt `last` succeeded (its attempt number counts; type and reason are set here). */
 void rt_job_succeed(rt_tx *tx, const rt_job *was, rt_event last);
+/* Done: what it stood for has failed for good by the attempt `last` (an order is in ERROR). */
+void rt_job_fail(rt_tx *tx, const rt_job *was, rt_event last);
 /* Dead, in plain sight, for `reason`. `last` is the attempt that was the last straw, or all zero. */
 void rt_job_give_up(rt_tx *tx, const rt_job *was, rt_reason reason, rt_event last);
-/* The attempt `last` failed; the next one is made after `delay_ms`, but not after `limit_ms` (INT64_MAX: no limit). */
+/* The attempt `last` failed (or, if its type says PROGRESS, did not); the next one is made after `delay_ms`, but not after
+ * `limit_ms` (INT64_MAX: no limit). */
 void rt_job_retry(rt_tx *tx, const rt_job *was, uint64_t delay_ms, int64_t limit_ms, rt_event last);
 /* A push job is under way, and the store holds its lease. */
 void rt_job_lease(rt_tx *tx, const rt_job *was, uint64_t token, int64_t until_ms);

@@ -18,8 +18,7 @@ rt_str rt_queue_label(rt_arena *arena, rt_str tenant, rt_str queue, rt_str uri) 
     return (rt_str){.ptr = label.ptr, .len = len};
 }
 
-/* A queue's record whose name outlives the decision. */
-static rt_code load_queue(rt_tx *tx, rt_id id, rt_queue *out) {
+rt_code rt_queue_load(rt_tx *tx, rt_id id, rt_queue *out) {
     const rt_code code = rt_view_queue(tx->view, id, out);
     if (code != RT_OK) return code;
     out->name = rt_arena_dup(tx->arena, out->name);
@@ -38,7 +37,7 @@ rt_code rt_queue_is_paused(rt_tx *tx, rt_id id, bool *paused) {
 
 rt_code rt_queue_drain(rt_tx *tx, rt_id id, rt_reason reason, bool keep_dead) {
     rt_queue was;
-    rt_code code = load_queue(tx, id, &was);
+    rt_code code = rt_queue_load(tx, id, &was);
     if (code != RT_OK) return code == RT_E_ABSENT ? RT_OK : code;
     rt_counts counts;
     code = rt_view_counts(tx->view, id, &counts);
@@ -58,7 +57,7 @@ rt_code rt_queue_drain(rt_tx *tx, rt_id id, rt_reason reason, bool keep_dead) {
 
 rt_code rt_queue_forget(rt_tx *tx, rt_id id, uint32_t removed) {
     rt_queue was;
-    rt_code code = load_queue(tx, id, &was);
+    rt_code code = rt_queue_load(tx, id, &was);
     if (code != RT_OK) return code == RT_E_ABSENT ? RT_OK : code;
     if (!was.gone) return RT_OK;
     rt_counts counts;
@@ -150,7 +149,7 @@ void rt_queue_delete_init(rt_queue_delete *c) { *c = (rt_queue_delete){.cmd = {.
 /* The list's record belongs to the identity of its queue, which has changed. */
 static rt_code own_anew(rt_tx *tx, const rt_metadata *metadata) {
     rt_queue was;
-    const rt_code code = load_queue(tx, metadata->jobs, &was);
+    const rt_code code = rt_queue_load(tx, metadata->jobs, &was);
     if (code != RT_OK) return code == RT_E_ABSENT ? RT_OK : code;
     rt_queue now = was;
     now.owner = metadata->id;
@@ -200,7 +199,7 @@ static rt_code decide_pause(rt_tx *tx, rt_command *cmd) {
     rt_queue_pause *c = (rt_queue_pause *)cmd;
     tx->frees = true; // to resume is what gives room back
     rt_queue was;
-    const rt_code code = load_queue(tx, c->id, &was);
+    const rt_code code = rt_queue_load(tx, c->id, &was);
     if (code != RT_OK) return code;
     if (was.gone) return rt_fail(tx->err, RT_E_ABSENT, 0, "the queue is being removed");
     if (was.paused_until_ms == c->until_ms) return RT_OK;

@@ -48,6 +48,8 @@ void rt_queue_pause_init(rt_queue_pause *c);
 
 /* ---- for decisions -------------------------------------------------------------------------------------------------- */
 
+/* A queue's record whose name outlives the decision. RT_E_ABSENT. */
+rt_code rt_queue_load(rt_tx *tx, rt_id id, rt_queue *out);
 /* "TENANT/QUEUE" or, with a uri, "TENANT/QUEUE/URI", cut at a whole character to RT_QUEUE_NAME_MAX. ptr NULL: no memory. */
 rt_str rt_queue_label(rt_arena *arena, rt_str tenant, rt_str queue, rt_str uri);
 /* Nobody needs queue `id` any more: its jobs end with `reason` in slices (a cursor), then its record goes. With

@@ -7,22 +7,39 @@ enum { FORMAT = 1 };
 
 /* ---- stored form ------------------------------------------------------------------------------------- */
 
+void rt_backoff_pack(rt_buf *out, const rt_backoff *b) {
+    rt_pack_u8(out, b->given);
+    rt_pack_u64(out, b->descriptor.initial_ns);
+    rt_pack_u64(out, b->descriptor.maximum_ns);
+    uint64_t bits;
+    memcpy(&bits, &b->descriptor.exponent, sizeof bits);
+    rt_pack_u64(out, bits);
+    rt_pack_u8(out, (uint8_t)b->jitter);
+}
+_Static_assert(sizeof(double) == sizeof(uint64_t), "an exponent is packed as its bits");
+
+void rt_backoff_unpack(rt_unpack *u, rt_backoff *out) {
+    out->given = rt_unpack_bool(u);
+    out->descriptor.initial_ns = rt_unpack_u64(u);
+    out->descriptor.maximum_ns = rt_unpack_u64(u);
+    const uint64_t bits = rt_unpack_u64(u);
+    memcpy(&out->descriptor.exponent, &bits, sizeof bits);
+    const uint8_t jitter = rt_unpack_u8(u);
+    out->jitter = jitter <= RT_JITTER_EQUAL ? (rt_jitter)jitter : RT_JITTER_NONE;
+    if (jitter > RT_JITTER_EQUAL) u->failed = true;
+    if (out->given && rt_work_backoff_check(&out->descriptor) != NULL) u->failed = true;
+}
+_Static_assert(RT_JITTER_NONE < RT_JITTER_EQUAL && RT_JITTER_FULL < RT_JITTER_EQUAL, "all below are known");
+
 rt_str rt_process_encode(rt_arena *arena, const rt_process *p) {
     rt_buf b = {0};
     rt_pack_u8(&b, FORMAT);
     rt_pack_i64(&b, p->changed_ms);
     rt_pack_u8(&b, (uint8_t)p->excludes_count);
     for (uint32_t i = 0; i < p->excludes_count; i++) rt_pack_str(&b, p->excludes[i]);
-    rt_pack_u8(&b, p->backoff.given);
-    rt_pack_u64(&b, p->backoff.descriptor.initial_ns);
-    rt_pack_u64(&b, p->backoff.descriptor.maximum_ns);
-    uint64_t bits;
-    memcpy(&bits, &p->backoff.descriptor.exponent, sizeof bits);
-    rt_pack_u64(&b, bits);
-    rt_pack_u8(&b, (uint8_t)p->backoff.jitter);
+    rt_backoff_pack(&b, &p->backoff);
     return rt_pack_finish(&b, arena);
 }
-_Static_assert(sizeof(double) == sizeof(uint64_t), "an exponent is packed as its bits");
 
 bool rt_process_decode(rt_str value, rt_process *out) {
     rt_unpack u = {.rest = value};
@@ -31,17 +48,9 @@ bool rt_process_decode(rt_str value, rt_process *out) {
     out->excludes_count = rt_unpack_u8(&u);
     if (out->excludes_count > RT_PROCESS_EXCLUDES_MAX) return false;
     for (uint32_t i = 0; i < out->excludes_count; i++) out->excludes[i] = rt_unpack_str(&u);
-    out->backoff.given = rt_unpack_bool(&u);
-    out->backoff.descriptor.initial_ns = rt_unpack_u64(&u);
-    out->backoff.descriptor.maximum_ns = rt_unpack_u64(&u);
-    const uint64_t bits = rt_unpack_u64(&u);
-    memcpy(&out->backoff.descriptor.exponent, &bits, sizeof bits);
-    const uint8_t jitter = rt_unpack_u8(&u);
-    if (u.failed || u.rest.len > 0 || jitter > RT_JITTER_EQUAL) return false;
-    out->backoff.jitter = (rt_jitter)jitter;
-    return !out->backoff.given || rt_work_backoff_check(&out->backoff.descriptor) == NULL;
+    rt_backoff_unpack(&u, &out->backoff);
+    return !u.failed && u.rest.len == 0;
 }
-_Static_assert(RT_JITTER_NONE < RT_JITTER_EQUAL && RT_JITTER_FULL < RT_JITTER_EQUAL, "all below are known");
 
 /* ---- in decisions ------------------------------------------------------------------------------------ */
 

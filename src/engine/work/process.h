@@ -26,6 +26,10 @@ typedef struct rt_process {
 rt_str rt_process_encode(rt_arena *arena, const rt_process *p);
 bool rt_process_decode(rt_str value, rt_process *out);
 
+/* A backoff within a stored value. One that breaks its own rules counts as failed. */
+void rt_backoff_pack(rt_buf *out, const rt_backoff *b);
+void rt_backoff_unpack(rt_unpack *u, rt_backoff *out);
+
 /* Registers it, or changes what it was. RT_E_TOO_LARGE: the tenant has RT_PROCESSES_MAX of them. */
 typedef struct rt_process_put {
     rt_command cmd;
