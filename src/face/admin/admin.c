@@ -28,28 +28,12 @@ static void want_operator(rt_exchange *x) {
         rt_problem(x, 401, "This page wants a token for all projects (\"*\").");
 }
 
-static void not_found(rt_exchange *x) { rt_problem(x, 404, "There is no such path."); }
-
-static void not_allowed(rt_exchange *x, rt_str allow) {
-    rt_exchange_set_header(x, "Allow", allow);
-    rt_problem(x, 405, "This path takes %.*s.", RT_STR_ARG(allow));
-}
-
-static void refuse(rt_exchange *x, unsigned status, rt_str why) {
-    rt_problem(x, status, "%.*s", RT_STR_ARG(why));
-}
-
-#define FACE(at, table, check)                                                                               \
-    {                                                                                                        \
-        .prefix = (at), .routes = (table), .routes_count = sizeof(table) / sizeof(table)[0],                 \
-        .before = (check), .not_found = not_found, .not_allowed = not_allowed, .refuse = refuse              \
-    }
-
 void rt_face_admin(rt_api *api, const rt_face *out[RT_ADMIN_FACES]) {
     static rt_face faces[RT_ADMIN_FACES] = {
-        FACE("/v1", ROUTES_V1, want_operator),       FACE("/metrics", ROUTES_METRICS, want_operator),
-        FACE("/healthz", ROUTES_HEALTH, NULL),       FACE("/readyz", ROUTES_READY, NULL),
-        FACE("/openapi.json", ROUTES_OPENAPI, NULL),
+        RT_PROBLEM_FACE("/v1", ROUTES_V1, want_operator),
+        RT_PROBLEM_FACE("/metrics", ROUTES_METRICS, want_operator),
+        RT_PROBLEM_FACE("/healthz", ROUTES_HEALTH, NULL),       RT_PROBLEM_FACE("/readyz", ROUTES_READY, NULL),
+        RT_PROBLEM_FACE("/openapi.json", ROUTES_OPENAPI, NULL),
     };
     for (int i = 0; i < RT_ADMIN_FACES; i++) {
         faces[i].app = api;

@@ -5,21 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "face/common/fields.h"
 #include "face/common/query.h"
 #include "face/common/timestamp.h"
 
 #include "json/tree.h"
 
-static const char *title_of(unsigned status) {
+const char *rt_problem_title(unsigned status) {
     switch (status) {
         case 400: return "Bad Request";
         case 401: return "Unauthorized";
         case 403: return "Forbidden";
         case 404: return "Not Found";
         case 405: return "Method Not Allowed";
+        case 406: return "Not Acceptable";
         case 409: return "Conflict";
         case 410: return "Gone";
         case 413: return "Content Too Large";
+        case 414: return "URI Too Long";
+        case 415: return "Unsupported Media Type";
         case 431: return "Request Header Fields Too Large";
         case 503: return "Service Unavailable";
         default: return "Error";
@@ -29,7 +33,7 @@ static const char *title_of(unsigned status) {
 static void reply_problem(rt_exchange *x, unsigned status, const char *code, const char *detail) {
     if (status == 503) rt_exchange_set_header(x, "Retry-After", RT_STR("1"));
     if (status == 401) rt_exchange_set_header(x, "WWW-Authenticate", RT_STR("Bearer"));
-    json_t *json = json_pack("{s:s, s:s, s:i, s:s}", "type", "about:blank", "title", title_of(status),
+    json_t *json = json_pack("{s:s, s:s, s:i, s:s}", "type", "about:blank", "title", rt_problem_title(status),
                              "status", (int)status, "detail", detail);
     if (json != NULL && code != NULL) (void)json_object_set_new(json, "code", json_string(code));
     char *text = json == NULL ? NULL : json_dumps(json, 0);
@@ -162,4 +166,27 @@ bool rt_members_are_right(rt_exchange *x, json_t *object, const rt_member *membe
         return false;
     }
     return true;
+}
+
+/* ---- a face of which all errors are problems ------------------------------------------------------------ */
+
+void rt_problem_want_tenant(rt_exchange *x) {
+    const rt_str tenant = rt_tenant_of(x);
+    if (tenant.len > RT_TENANT_MAX) {
+        rt_problem(x, 400, "X-Project-ID has at most %d bytes.", RT_TENANT_MAX);
+        return;
+    }
+    const unsigned refusal = rt_api_refusal(x, tenant);
+    if (refusal != 0) rt_problem(x, refusal, "This wants a token for project \"%.*s\".", RT_STR_ARG(tenant));
+}
+
+void rt_problem_not_found(rt_exchange *x) { rt_problem(x, 404, "There is no such path."); }
+
+void rt_problem_not_allowed(rt_exchange *x, rt_str allow) {
+    rt_exchange_set_header(x, "Allow", allow);
+    rt_problem(x, 405, "This path takes %.*s.", RT_STR_ARG(allow));
+}
+
+void rt_problem_refuse(rt_exchange *x, unsigned status, rt_str why) {
+    rt_problem(x, status, "%.*s", RT_STR_ARG(why));
 }

@@ -12,6 +12,7 @@ void rt_problem_coded(rt_exchange *x, unsigned status, const char *code, const c
 /* What a code of the engine or of a read means to a client. `what` is not there: "job", "queue", … */
 void rt_problem_of(rt_exchange *x, rt_code code, const rt_err *err, const char *what);
 void rt_problem_busy(rt_exchange *x); /* 503: the engine's ring is full */
+const char *rt_problem_title(unsigned status); /* "Bad Request", … */
 /* A view for this request, for rt_view_close. NULL: replied with 503. */
 rt_view *rt_problem_view(rt_exchange *x);
 /* Replies with the JSON and releases it. NULL: 503, out of memory. */
@@ -34,5 +35,18 @@ typedef struct rt_member {
 } rt_member;
 /* Is each member of `object` (NULL: it has none) one of these, and of its type? False: replied with 400 that names it. */
 bool rt_members_are_right(rt_exchange *x, json_t *object, const rt_member *members, size_t count);
+
+/* ---- a face of which all errors are problems -------------------------------------------------------------------- */
+
+void rt_problem_want_tenant(rt_exchange *x); /* for `before`: replies unless the project is right, and a token opens it */
+void rt_problem_not_found(rt_exchange *x);
+void rt_problem_not_allowed(rt_exchange *x, rt_str allow);
+void rt_problem_refuse(rt_exchange *x, unsigned status, rt_str why);
+#define RT_PROBLEM_FACE(at, table, check)                                                                    \
+    {                                                                                                        \
+        .prefix = (at), .routes = (table), .routes_count = sizeof(table) / sizeof(table)[0],                 \
+        .before = (check), .not_found = rt_problem_not_found, .not_allowed = rt_problem_not_allowed,         \
+        .refuse = rt_problem_refuse                                                                          \
+    }
 
 #endif
