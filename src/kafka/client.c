@@ -1,0 +1,93 @@
+#include "kafka/client.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool rt_kafka_topic_is_valid(rt_str name) {
+    if (name.len == 0 || name.len > RT_KAFKA_TOPIC_MAX) return false;
+    if (rt_str_eq(name, RT_STR(".")) || rt_str_eq(name, RT_STR(".."))) return false;
+    for (size_t i = 0; i < name.len; i++) {
+        const char c = name.ptr[i];
+        const bool alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!alnum && c != '.' && c != '_' && c != '-') return false;
+    }
+    return true;
+}
+
+static rt_code set(rd_kafka_conf_t *conf, const char *name, const char *value, rt_err *err) {
+    char why[8]; // never shown: it may repeat the value
+    const rd_kafka_conf_res_t res = rd_kafka_conf_set(conf, name, value, why, sizeof why);
+    if (res == RD_KAFKA_CONF_OK) return RT_OK;
+    return rt_fail(err, RT_E_INVALID, 0, "librdkafka %s \"%.60s\"",
+                   res == RD_KAFKA_CONF_UNKNOWN ? "has no property" : "does not take this value of", name);
+}
+
+static bool is_own(const char *name, const rt_kafka_property own[], size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(name, own[i].name) == 0) return true;
+    }
+    return strcmp(name, "bootstrap.servers") == 0 || strcmp(name, "metadata.broker.list") == 0;
+}
+
+/* One line of the file. The copy of the value is wiped: it may be a password. */
+static rt_code take_line(rd_kafka_conf_t *conf, rt_str line, const rt_kafka_property own[], size_t count,
+                         rt_err *err) {
+    rt_str name, value;
+    line = rt_str_trim(line);
+    if (line.len == 0 || line.ptr[0] == '#') return RT_OK;
+    if (!rt_str_cut(line, '=', &name, &value)) return rt_fail(err, RT_E_INVALID, 0, "not of the form name=value");
+    char *name_z = rt_str_dup(rt_str_trim(name));
+    value = rt_str_trim(value);
+    char *value_z = rt_str_dup(value);
+    rt_code code;
+    if (name_z == NULL || value_z == NULL) code = rt_fail(err, RT_E_NOMEM, ENOMEM, "no memory for a property");
+    else if (is_own(name_z, own, count)) {
+        code = rt_fail(err, RT_E_INVALID, 0, "\"%.60s\" is set by retryd and must not be here", name_z);
+    } else {
+        code = set(conf, name_z, value_z, err);
+    }
+    if (value_z != NULL) explicit_bzero(value_z, value.len);
+    free(value_z);
+    free(name_z);
+    return code;
+}
+
+static rt_code take_file(rd_kafka_conf_t *conf, rt_str text, const rt_kafka_property own[], size_t count,
+                         rt_err *err) {
+    for (size_t line_no = 1; text.len > 0; line_no++) {
+        rt_str line;
+        rt_err why;
+        (void)rt_str_cut(text, '\n', &line, &text);
+        const rt_code code = take_line(conf, line, own, count, &why);
+        if (code != RT_OK) return rt_fail(err, code, 0, "kafka.properties_file, line %zu: %s", line_no, why.msg);
+    }
+    return RT_OK;
+}
+
+enum { SYSLOG_ERR = 3 };
+
+static void on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text) {
+    const rt_kafka *k = rd_kafka_opaque(rk);
+    // One file of properties serves producers and consumers; each complains of those that are for the other.
+    if (strcmp(facility, "CONFWARN") == 0) return;
+    if (k->say != NULL) k->say(k->ctx, level <= SYSLOG_ERR, rt_str_of(text));
+}
+
+rt_code rt_kafka_conf(const rt_kafka *k, const rt_kafka_property own[], size_t count, rd_kafka_conf_t **out,
+                      rt_err *err) {
+    rd_kafka_conf_t *conf = rd_kafka_conf_new();
+    if (conf == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "rd_kafka_conf_new");
+    rd_kafka_conf_set_log_cb(conf, on_log);
+    rd_kafka_conf_set_opaque(conf, (void *)(uintptr_t)k); // never written through here
+    rt_code code = set(conf, "client.id", "retryd", err);
+    if (code == RT_OK) code = take_file(conf, k->properties, own, count, err);
+    if (code == RT_OK) code = set(conf, "bootstrap.servers", k->brokers, err);
+    for (size_t i = 0; i < count && code == RT_OK; i++) code = set(conf, own[i].name, own[i].value, err);
+    if (code != RT_OK) {
+        rd_kafka_conf_destroy(conf);
+        return code;
+    }
+    *out = conf;
+    return RT_OK;
+}

@@ -1,0 +1,34 @@
+/* client.h: what every use of Kafka shares: how the brokers are reached, and what becomes of librdkafka's own words. */
+#ifndef RT_KAFKA_CLIENT_H
+#define RT_KAFKA_CLIENT_H
+#include <librdkafka/rdkafka.h>
+
+#include "base/str.h"
+
+enum { RT_KAFKA_TOPIC_MAX = 249 /* bytes of a topic's name; Apache Kafka, Topic.java, MAX_NAME_LENGTH */ };
+
+/* Strings are borrowed as long as any client lives that was made of it. */
+typedef struct rt_kafka {
+    const char *brokers; /* "HOST:PORT,…" */
+    /* Properties of librdkafka, "name=value" a line; '#' begins a line of comment. Holds secrets: nothing of a value is
+     * ever repeated, neither in an error nor to `say`. */
+    rt_str properties;
+    /* Any thread: trouble in librdkafka's words; `grave`: an error. NULL: nobody listens. */
+    void (*say)(void *ctx, bool grave, rt_str text);
+    void *ctx;
+} rt_kafka;
+
+/* What a client needs for its promises, and no properties file may change. */
+typedef struct rt_kafka_property {
+    const char *name, *value;
+} rt_kafka_property;
+
+/* Returns an owned *out: brokers and properties of `k`, then `own`. RT_E_INVALID names the line and the property. `k` is
+ * the client's opaque and stays where it is while the client lives: the first member of what other callbacks need. */
+RT_MUST_USE rt_code rt_kafka_conf(const rt_kafka *k, const rt_kafka_property own[], size_t count,
+                                  rd_kafka_conf_t **out, rt_err *err);
+
+/* May a topic have this name? Letters, digits, '.', '_' and '-', but neither "." nor "..". */
+bool rt_kafka_topic_is_valid(rt_str name);
+
+#endif
