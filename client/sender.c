@@ -1,0 +1,193 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "parts.h"
+
+enum { LOOK_AGAIN_MS = 2000 }; /* a folder may be filled by others, who then die */
+
+typedef enum round { ROUND_EMPTY, ROUND_BUSY, ROUND_AWAY } round;
+
+/* The event of a line, as the batch request wants it; *type is owned by the caller. NULL: no event. */
+static json_t *parse(const rtc_spool_line *line, char **type) {
+    json_t *json = json_loadb(line->text, line->len, 0, NULL);
+    const char *name = json_string_value(json_object_get(json, "type"));
+    *type = name == NULL ? NULL : rtc_copy(name, strlen(name));
+    if (*type == NULL) {
+        json_decref(json);
+        return NULL;
+    }
+    const json_int_t rested = (json_int_t)time(NULL) - json_integer_value(json_object_get(json, "spooled_at"));
+    json_t *delay = json_object_get(json, "deliver_after");
+    if (delay != NULL && rested > 0) {
+        const json_int_t left = json_integer_value(delay) - rested;
+        (void)json_integer_set(delay, left > 0 ? left : 0);
+    }
+    (void)json_object_del(json, "type");
+    (void)json_object_del(json, "spooled_at");
+    return json;
+}
+
+/* Keeps what the server will never have where people can find it. */
+static retry_code refuse(retry_client *c, const rtc_spool_line *line, int status, const char *words, retry_error *error) {
+    json_t *event = json_loadb(line->text, line->len, 0, NULL);
+    json_t *kept = event == NULL ? json_pack("{s:i,s:s,s:s%}", "status", status, "why", words, "line", line->text, line->len)
+                                 : json_pack("{s:i,s:s,s:O}", "status", status, "why", words, "event", event);
+    char *text = kept == NULL ? NULL : json_dumps(kept, JSON_COMPACT);
+    retry_code code = text == NULL ? rtc_fail(error, RETRY_E_NOMEM, "out of memory")
+                                   : rtc_spool_refuse(c->spool, text, strlen(text), error);
+    if (code == RETRY_OK) {
+        atomic_fetch_add(&c->refused, 1);
+        rtc_log(c, RETRY_LOG_WARNING, "an event of the spool is refused, see refused.ndjson: %s", words);
+    }
+    free(text);
+    json_decref(kept);
+    json_decref(event);
+    return code;
+}
+
+/* Posts lines[count], which are all of one type. `events` and `type` borrowed. */
+static retry_code post(retry_client *c, json_t *events, const char *type, retry_error *error) {
+    json_t *body = json_pack("{s:O}", "events", events);
+    char *text = body == NULL ? NULL : json_dumps(body, JSON_COMPACT);
+    char *path = rtc_path("/v1/events/", type, "/batch");
+    retry_code code = RETRY_E_NOMEM;
+    if (text == NULL || path == NULL) {
+        (void)rtc_fail(error, code, "out of memory");
+    } else {
+        const rtc_ask ask = {.method = "POST", .path = path, .body = text, .body_bytes = strlen(text),
+                             .timeout_ms = c->timeout_ms, .stop = &c->sender_stops};
+        rtc_answer answer;
+        code = rtc_http(c, &ask, &answer, error);
+        free(answer.text);
+        // A token that is wrong may be put right; no event is to blame for it.
+        if (answer.status == 401 || answer.status == 403) code = RETRY_E_AWAY;
+    }
+    free(path);
+    free(text);
+    json_decref(body);
+    return code;
+}
+
+/* Sends as many of lines[count] from the first on as are of one type, at most `most`; *took says how many. */
+static retry_code send_first(retry_client *c, const rtc_spool_line *lines, size_t count, size_t most, size_t *took,
+                             retry_error *error) {
+    char *type = NULL;
+    json_t *events = json_array();
+    json_t *event = parse(&lines[0], &type);
+    for (*took = 0; event != NULL && *took < most;) {
+        (void)json_array_append_new(events, event);
+        event = NULL;
+        if (++*took == count) break;
+        char *other = NULL;
+        event = parse(&lines[*took], &other);
+        if (event != NULL && strcmp(type, other) != 0) {
+            json_decref(event);
+            event = NULL;
+        }
+        free(other);
+    }
+    json_decref(event);
+    retry_code code;
+    if (type == NULL) {
+        *took = 1;
+        code = rtc_fail(error, RETRY_E_REFUSED, "no event");
+        if (error != NULL) error->status = 0;
+    } else if (json_array_size(events) != *took) {
+        code = rtc_fail(error, RETRY_E_NOMEM, "out of memory");
+    } else {
+        code = post(c, events, type, error);
+    }
+    json_decref(events);
+    free(type);
+    return code;
+}
+
+/* All of a batch. Where a request of several events is refused they are sent one by one, to find the one. */
+static retry_code send_batch(retry_client *c, const rtc_spool_batch *batch, retry_error *error) {
+    size_t done = 0, single_until = 0;
+    while (done < batch->count) {
+        size_t took;
+        const rtc_spool_line *first = &batch->lines[done];
+        retry_code code = send_first(c, first, batch->count - done, done < single_until ? 1 : SIZE_MAX, &took, error);
+        if (code == RETRY_E_REFUSED && took > 1) {
+            single_until = done + took;
+            continue;
+        }
+        if (code == RETRY_E_REFUSED) code = refuse(c, first, error->status, error->message, error);
+        else if (code == RETRY_OK) atomic_fetch_add(&c->sent, took);
+        if (code == RETRY_OK) code = rtc_spool_done(c->spool, batch, done + took, error);
+        if (code != RETRY_OK) return code;
+        if (atomic_exchange(&c->away, false)) rtc_log(c, RETRY_LOG_INFO, "%s answers again", c->url);
+        done += took;
+    }
+    return RETRY_OK;
+}
+
+/* Sends until the spool is empty or something is in the way. */
+static round send_all(retry_client *c) {
+    if (rtc_spool_is_empty(c->spool)) {
+        atomic_store(&c->away, false); // others may have sent it; the next one to schedule finds out
+        return ROUND_EMPTY;
+    }
+    if (!rtc_spool_lead(c->spool)) return ROUND_BUSY;
+    round end = ROUND_AWAY;
+    while (end == ROUND_AWAY && !atomic_load(&c->sender_stops)) {
+        retry_error error = {0};
+        rtc_spool_batch batch;
+        retry_code code = rtc_spool_read(c->spool, &batch, &error);
+        if (code == RETRY_OK && batch.count == 0) end = ROUND_EMPTY;
+        if (code == RETRY_OK) code = send_batch(c, &batch, &error);
+        rtc_spool_release(&batch);
+        if (code == RETRY_E_IO || code == RETRY_E_NOMEM) rtc_log(c, RETRY_LOG_WARNING, "spool: %s", error.message);
+        if (code != RETRY_OK) break;
+    }
+    rtc_spool_yield(c->spool);
+    return end;
+}
+
+/* Until `until_ms`, or until told that there is news, or to stop. */
+static void rest(retry_client *c, int64_t until_ms, bool for_news) {
+    (void)pthread_mutex_lock(&c->sender_lock);
+    while (!atomic_load(&c->sender_stops) && !(for_news && c->sender_news) && rtc_now_ms() < until_ms)
+        rtc_cond_wait_until(&c->sender_wake, &c->sender_lock, until_ms);
+    c->sender_news = false;
+    (void)pthread_mutex_unlock(&c->sender_lock);
+}
+
+static void *run(void *arg) {
+    retry_client *c = arg;
+    uint32_t failures = 0;
+    while (!atomic_load(&c->sender_stops)) {
+        const round end = send_all(c);
+        if (end == ROUND_AWAY) {
+            rest(c, rtc_now_ms() + rtc_pause_ms(failures++), false);
+        } else {
+            failures = 0;
+            rest(c, rtc_now_ms() + (end == ROUND_EMPTY ? LOOK_AGAIN_MS : rtc_pause_ms(0)), end == ROUND_EMPTY);
+        }
+    }
+    return NULL;
+}
+
+retry_code rtc_sender_start(retry_client *c, retry_error *error) {
+    c->sender_runs = rtc_thread_start(&c->sender, run, c);
+    return c->sender_runs ? RETRY_OK : rtc_fail(error, RETRY_E_IO, "no thread to send what is in the spool");
+}
+
+void rtc_sender_wake(retry_client *c) {
+    (void)pthread_mutex_lock(&c->sender_lock);
+    c->sender_news = true;
+    (void)pthread_cond_signal(&c->sender_wake);
+    (void)pthread_mutex_unlock(&c->sender_lock);
+}
+
+void rtc_sender_stop(retry_client *c) {
+    (void)pthread_mutex_lock(&c->sender_lock);
+    atomic_store(&c->sender_stops, true);
+    (void)pthread_cond_signal(&c->sender_wake);
+    (void)pthread_mutex_unlock(&c->sender_lock);
+    if (c->sender_runs) (void)pthread_join(c->sender, NULL);
+}
