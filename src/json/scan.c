@@ -128,7 +128,9 @@ static int on_key(void *ctx, const unsigned char *text, size_t len) {
         if (rt_str_eq(key, w->scan->fields[i])) w->field = (int)i;
     }
     w->key_end = token_end(w);
-    return 1;
+    if (w->field != NO_FIELD || w->scan->stray.ptr != NULL) return 1;
+    w->scan->stray = rt_arena_dup(w->scan->arena, key); // yajl may have it in a buffer of its own
+    return w->scan->stray.ptr == NULL ? stop(w, RT_JSON_NOMEM) : 1;
 }
 
 static const yajl_callbacks CALLBACKS = {
@@ -159,6 +161,7 @@ rt_json_fault rt_json_scan_text(rt_json_scan *scan, rt_str text) {
     RT_ASSERT(scan->arena != NULL || scan->fields_count == 0);
     scan->top = scan->list_kind = RT_JSON_ABSENT;
     scan->odd_rows = false;
+    scan->stray = (rt_str){0};
     scan->rows = NULL;
     scan->rows_count = 0;
     // yajl's own check lets surrogates and overlong forms pass.

@@ -51,6 +51,7 @@ typedef struct rt_json_scan {
     rt_json_kind top;       /* the whole document */
     rt_json_kind list_kind; /* what is called `list`; ABSENT: nothing */
     bool odd_rows;          /* the list has elements that are no objects */
+    rt_str stray;           /* the first member of a row that is no field, in the arena; ptr NULL: there is none */
     rt_json_slice *rows;    /* row r's field f is rows[r * fields_count + f]; lends from the text */
     uint32_t rows_count;    /* 1 for the top object */
 } rt_json_scan;

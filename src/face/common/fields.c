@@ -72,27 +72,40 @@ bool rt_field_bool(rt_exchange *x, const json_t *body, const char *name, bool *o
     return false;
 }
 
-static bool read_jitter(rt_exchange *x, const json_t *jitter, rt_jitter *out) {
+static rt_code read_jitter(const json_t *jitter, rt_jitter *out, rt_err *err) {
     *out = RT_JITTER_NONE;
-    if (rt_field_is_left_out(jitter)) return true;
+    if (rt_field_is_left_out(jitter)) return RT_OK;
     const rt_str word = rt_str_of(json_string_value(jitter));
     for (int j = RT_JITTER_NONE; j <= RT_JITTER_EQUAL; j++) {
         if (!rt_str_eq(word, rt_str_of(rt_jitter_name((rt_jitter)j)))) continue;
         *out = (rt_jitter)j;
-        return true;
+        return RT_OK;
     }
-    rt_problem(x, 400, "backoff: jitter must be \"none\", \"full\" or \"equal\".");
-    return false;
+    return rt_fail(err, RT_E_INVALID, 0, "backoff: jitter must be \"none\", \"full\" or \"equal\".");
 }
 
-bool rt_field_backoff(rt_exchange *x, json_t *backoff, rt_backoff *out) {
+rt_code rt_backoff_from_json(const json_t *backoff, rt_backoff *out, rt_err *err) {
+    rt_backoff read = {0};
+    *out = read;
+    if (rt_field_is_left_out(backoff)) return RT_OK;
+    rt_code code = read_jitter(json_object_get(backoff, "jitter"), &read.jitter, err);
+    if (code != RT_OK) return code;
+    union { const json_t *in; json_t *out; } given = {.in = backoff}; // jansson copies only what may be changed
+    json_t *rest = json_copy(given.out);
+    if (rest == NULL) return rt_fail(err, RT_E_NOMEM, 0, "no memory for a backoff");
+    (void)json_object_del(rest, "jitter"); // ours; the rest is as the document has it
+    code = rt_work_backoff_from_json(rest, &read.given, &read.descriptor, err);
+    json_decref(rest);
+    if (code == RT_OK) *out = read;
+    return code;
+}
+
+bool rt_field_backoff(rt_exchange *x, const json_t *backoff, rt_backoff *out) {
     rt_err err = {0};
-    *out = (rt_backoff){0};
-    if (rt_field_is_left_out(backoff)) return true;
-    if (!read_jitter(x, json_object_get(backoff, "jitter"), &out->jitter)) return false;
-    (void)json_object_del(backoff, "jitter"); // ours; the rest is as the document has it
-    if (rt_work_backoff_from_json(backoff, &out->given, &out->descriptor, &err) == RT_OK) return true;
-    rt_problem(x, 400, "%s", err.msg);
+    const rt_code code = rt_backoff_from_json(backoff, out, &err);
+    if (code == RT_OK) return true;
+    if (code == RT_E_NOMEM) rt_problem_of(x, code, &err, "memory");
+    else rt_problem(x, 400, "%s", err.msg);
     return false;
 }
 

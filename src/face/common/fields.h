@@ -28,7 +28,9 @@ bool rt_field_int(rt_exchange *x, const json_t *body, const char *name, int64_t 
                   int64_t preset, int64_t *out);
 bool rt_field_bool(rt_exchange *x, const json_t *body, const char *name, bool *out);
 /* {"initial_ms", "maximum_ms", "exponent", "jitter"} or null. */
-bool rt_field_backoff(rt_exchange *x, json_t *backoff, rt_backoff *out);
+bool rt_field_backoff(rt_exchange *x, const json_t *backoff, rt_backoff *out);
+/* The same without a request. RT_E_INVALID: err->msg is fit for the client. RT_E_NOMEM. */
+RT_MUST_USE rt_code rt_backoff_from_json(const json_t *backoff, rt_backoff *out, rt_err *err);
 /* An id in the query. Absent: 0. */
 bool rt_arg_id(rt_exchange *x, const char *name, rt_id *out);
 
