@@ -1,6 +1,6 @@
 """./dev bench [PART…]: measures retryd beside what bounds it, on one machine in one run, and prints tables.
 
-Parts: posts, cycles, deliveries, fairness, pending. Each number is the median of RUNS runs; rivals take turns, so that a machine that
+Parts: posts, cycles, work, deliveries, fairness, pending. Each number is the median of RUNS runs; rivals take turns, so that a machine that
 gets slower or faster meanwhile does so for all."""
 import json
 import os
@@ -22,6 +22,7 @@ RUNS = int(os.environ.get("RUNS", "3"))
 SECONDS = int(os.environ.get("SECONDS_EACH", "3"))
 BYTES = 1024
 PENDING = [int(n) for n in os.environ.get("PENDING", "10000,10000000").split(",")]
+ENTITIES = int(os.environ.get("ENTITIES", "1000000"))
 HEADERS = {"Client-ID": "3381af92-2b9e-11e3-b191-71861300734c", "X-Project-ID": "bench", "Content-Type": "application/json"}
 
 
@@ -122,8 +123,8 @@ def run(program, *arguments):
     return {name: float(value) for name, value in json.loads(done.stdout).items()}
 
 
-def load(what, server, connections, queue="-", per_request=1, seconds=None):
-    return run("load", what, server.port, connections, seconds or SECONDS, queue, BYTES, per_request)["per_second"]
+def load(what, server, connections, subject="-", per_request=1, seconds=None, enough=0):
+    return run("load", what, server.port, connections, seconds or SECONDS, subject, BYTES, per_request, enough)["per_second"]
 
 
 def medians(*measures):
@@ -185,6 +186,36 @@ def cycles():
            ["beanstalkd -f0, a sync per write", sync, one / sync, ten / sync],
            ["beanstalkd -f50, a sync each 50 ms", sync_50, one / sync_50, ten / sync_50],
            ["beanstalkd -F, never a sync", no_sync, one / no_sync, ten / no_sync]])
+
+
+def with_entities(count, resting, backoff_ms=3600000):
+    """Claim + finish cycles/s of 64 workers beside `count` entities, of which `resting` are in backoff."""
+    with Retryd() as server, tempfile.NamedTemporaryFile("w") as sessions:
+        server.call("PUT", "/v1/processes/bench", {"backoff": {"initial_ms": backoff_ms, "maximum_ms": backoff_ms, "exponent": 1}})
+        for _ in range(64):
+            session = json.loads(server.call("POST", "/v1/sessions", {"component": "bench", "interval_s": 3600}))["session"]
+            sessions.write(session + "\n")
+        sessions.flush()
+        load("entities", server, 64, seconds=3600, enough=count)
+        if resting:
+            load("fail", server, 64, sessions.name, seconds=3600, enough=resting)
+        return load("work", server, 64, sessions.name)
+
+
+def work():
+    def rival(*sync):
+        def measure():
+            with beanstalkd(*sync) as server:
+                return load("beanstalk", server, 64)
+        return measure
+    ours, sync, sync_50 = medians(lambda: with_entities(10000, 0), rival("-f0"), rival("-f50"))
+    table("Work: claim + finish of entities, 64 workers (claim_finish__group_commit)", ["server", "cycles/s", "retryd is … times that"],
+          [["retryd: claim and finish with a token, history on disk before each answer, 10,000 entities", ours, 1.0],
+           ["beanstalkd -f0: put, reserve, delete, a sync per write", sync, ours / sync],
+           ["beanstalkd -f50: the same, a sync each 50 ms", sync_50, ours / sync_50]])
+    few, many = with_entities(ENTITIES // 100, ENTITIES // 200), with_entities(ENTITIES, ENTITIES // 2)
+    table("The same beside many entities, half of them in backoff (once each)", ["entities", "cycles/s"],
+          [[f"{ENTITIES // 100:,}", few], [f"{ENTITIES:,}", many], ["ratio", many / few]])
 
 
 def sink_stats(sink):
@@ -338,7 +369,7 @@ def machine():
           f"Linux {platform.release()}, n = {RUNS} (median), {SECONDS} s each; the load runs on the same cores")
 
 
-PARTS = {"posts": posts, "cycles": cycles, "deliveries": deliveries, "fairness": fairness, "pending": pending}
+PARTS = {"posts": posts, "cycles": cycles, "work": work, "deliveries": deliveries, "fairness": fairness, "pending": pending}
 
 if __name__ == "__main__":
     unknown = [part for part in sys.argv[1:] if part not in PARTS]
