@@ -180,6 +180,7 @@ typedef enum rt_doc_kind {
     RT_DOC_CALL_LINE,    /* <queue><hash of the order key>: how many are in line, so that decisions about it meet */
     RT_DOC_CALL_PLACE,   /* <queue><hash of the order key><job>: one that is in line */
     RT_DOC_CALL_DEAD,    /* <job><how often it was redriven>: a dead call, to be deleted when the document ends */
+    RT_DOC_OFFSET,       /* "<cluster>\0<topic>\0<partition>": how far a partition of Kafka has been taken over */
     RT_DOC_KIND_COUNT
 } rt_doc_kind;
 
