@@ -17,6 +17,9 @@ typedef struct rt_config {
     char *delivery_ca_file, *delivery_user_agent;
     char *mail_relay, *mail_user, *mail_password_file, *mail_from;
     bool notification_require_confirmation;
+    uint64_t scheduler_period_s, scheduler_lock_timeout_s;
+    char *orders_host_href;
+    bool orders_demo;
     char *log_level, *log_format;
 } rt_config;
 

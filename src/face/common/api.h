@@ -26,6 +26,7 @@ typedef struct rt_api {
     const atomic_bool *stopping;              /* no request should wait any longer for something to come; NULL: never */
     bool require_confirmation;                /* notification.require_confirmation */
     bool mail_relay;                          /* one is configured */
+    rt_str orders_href;                       /* orders.host_href without a slash at the end; empty: not set */
     /* NULL: the URL's host may be a target. Otherwise why not (names the setting). For literal addresses. */
     const char *(*refuse_target)(void *ctx, rt_str host);
     void *refuse_target_ctx;
