@@ -6,6 +6,7 @@
 #include "engine/work/work_name.h"
 #include "face/common/problem.h"
 #include "json/policy_json.h"
+#include "json/tree.h"
 
 rt_str rt_tenant_of(const rt_exchange *x) {
     rt_str tenant;
@@ -120,7 +121,15 @@ bool rt_arg_id(rt_exchange *x, const char *name, rt_id *out) {
 
 /* ---- shown --------------------------------------------------------------------------------------------- */
 
-json_t *rt_json_str(rt_str s) { return json_stringn(s.len > 0 ? s.ptr : "", s.len); }
+json_t *rt_json_str(rt_str s) {
+    json_t *json = json_stringn(s.len > 0 ? s.ptr : "", s.len);
+    if (json != NULL) return json;
+    rt_buf text = {0};
+    rt_json_write_str(&text, s); // repairs what is not UTF-8
+    if (!text.failed) json = json_loadb(text.ptr, text.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    rt_buf_deinit(&text);
+    return json;
+}
 
 json_t *rt_json_token(uint64_t token) { return json_sprintf("%016" PRIx64, token); }
 

@@ -36,7 +36,7 @@ bool rt_arg_id(rt_exchange *x, const char *name, rt_id *out);
 
 /* ---- shown --------------------------------------------------------------------------------------------- */
 
-json_t *rt_json_str(rt_str s);
+json_t *rt_json_str(rt_str s);           /* what is not UTF-8 becomes U+FFFD */
 json_t *rt_json_token(uint64_t token);
 json_t *rt_json_backoff(const rt_backoff *b); /* null without a descriptor */
 json_t *rt_json_value(rt_str json_text);      /* null for "" */

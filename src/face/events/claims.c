@@ -1,0 +1,94 @@
+#include "face/events/parts.h"
+#include "face/events/payload.h"
+
+enum { WAIT_MS_MAX = 60000, LEASE_S_PRESET = 60, WORKER_MAX = 128 };
+
+/* A claim and how long its client waits; in the exchange's arena. */
+typedef struct waiting_claim {
+    rt_call_claim claim; /* first member */
+    int64_t until_ms;    /* the client's patience */
+    int64_t round_ms;    /* the engine's: within the time that the server gives a suspended request */
+} waiting_claim;
+
+static json_t *text_or_null(rt_str text) { return text.len == 0 ? json_null() : rt_json_str(text); }
+
+static json_t *claimed_json(const rt_exchange *x, const rt_claimed_call *c) {
+    json_t *json = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:o}", "id", rt_json_id(x, c->job.id), "token",
+                             rt_json_token(c->token), "type", rt_json_str(c->call.type), "content_type",
+                             text_or_null(c->call.content_type), "reason", text_or_null(c->call.reason), "order_key",
+                             text_or_null(c->call.order_key), "attempt", (int)c->job.attempt + 1, "lease_until",
+                             rt_json_time(c->until_ms));
+    if (json != NULL && !rt_payload_show(json, c->call.content_type, c->call.payload)) {
+        json_decref(json);
+        return NULL;
+    }
+    return json;
+}
+
+static void reply_claimed(rt_exchange *x, const rt_call_claim *c) {
+    json_t *jobs = json_array();
+    for (uint32_t i = 0; i < c->count; i++) {
+        // Nothing may be missing: what is leased and not shown would count as a failed attempt.
+        if (json_array_append_new(jobs, claimed_json(x, &c->calls[i])) == 0) continue;
+        json_decref(jobs);
+        rt_problem_of(x, RT_E_NOMEM, NULL, "memory");
+        return;
+    }
+    rt_reply_json(x, 200, json_pack("{s:o}", "jobs", jobs));
+}
+
+static void claimed(rt_exchange *x, rt_command *cmd);
+
+static void ask(rt_exchange *x, waiting_claim *w) {
+    const int64_t now_ms = rt_api_of(x)->now_ms();
+    const int64_t round_ends_ms = now_ms + w->round_ms;
+    const int64_t until_ms = w->until_ms < round_ends_ms ? w->until_ms : round_ends_ms;
+    w->claim.wait_until_ms = until_ms > now_ms ? until_ms : 0;
+    rt_api_submit(x, &w->claim.cmd, sizeof *w, claimed, rt_problem_busy);
+}
+
+static void claimed(rt_exchange *x, rt_command *cmd) {
+    waiting_claim *w = (waiting_claim *)cmd;
+    const bool stopping = rt_api_of(x)->stopping != NULL && atomic_load(rt_api_of(x)->stopping);
+    if (cmd->code != RT_OK) rt_problem_event(x, cmd, "event type", "pushed");
+    else if (w->claim.count > 0) reply_claimed(x, &w->claim);
+    else if (w->until_ms > rt_api_of(x)->now_ms() && !stopping) ask(x, w);
+    else rt_exchange_reply(x, 204, NULL, RT_STR_EMPTY);
+}
+
+static bool read_claim(rt_exchange *x, json_t *body, rt_call_claim *c, int64_t *wait_ms) {
+    static const rt_member MEMBERS[] = {{"worker", JSON_STRING, "a string"},
+                                        {"limit", JSON_INTEGER, "a whole number"},
+                                        {"lease_s", JSON_INTEGER, "a whole number"},
+                                        {"wait_ms", JSON_INTEGER, "a whole number"}};
+    int64_t limit, lease_s;
+    if (!rt_members_are_right(x, body, MEMBERS, sizeof MEMBERS / sizeof *MEMBERS)) return false;
+    if (!rt_field_text(x, body, "worker", RT_OPTIONAL, WORKER_MAX, &c->worker) ||
+        !rt_field_int(x, body, "limit", 1, RT_LEASE_JOBS_MAX, 1, &limit) ||
+        !rt_field_int(x, body, "lease_s", 1, RT_CALL_LEASE_S_MAX, LEASE_S_PRESET, &lease_s) ||
+        !rt_field_int(x, body, "wait_ms", 0, WAIT_MS_MAX, 0, wait_ms)) {
+        return false;
+    }
+    c->limit = (uint32_t)limit;
+    c->lease_s = (uint32_t)lease_s;
+    return rt_event_text_is_right(x, "\"worker\"", c->worker, WORKER_MAX);
+}
+
+void rt_page_event_claim(rt_exchange *x) {
+    waiting_claim *w = RT_NEW(x, waiting_claim);
+    if (w == NULL) return;
+    rt_call_claim_init(&w->claim);
+    if (!rt_param_type(x, 0, &w->claim.type)) return;
+    json_t *body = rt_body_json(x);
+    if (body == NULL) return;
+    int64_t wait_ms;
+    const bool valid = read_claim(x, body, &w->claim, &wait_ms);
+    json_decref(body);
+    if (!valid) return;
+    const rt_api *api = rt_api_of(x);
+    w->claim.tenant = rt_tenant_of(x);
+    w->claim.arena = rt_exchange_arena(x);
+    w->until_ms = api->now_ms() + wait_ms;
+    w->round_ms = api->deadline_ms > 0 ? api->deadline_ms / 2 : WAIT_MS_MAX;
+    ask(x, w);
+}
