@@ -19,6 +19,9 @@ rt_cli_command rt_cli_dead_list, rt_cli_dead_redrive, rt_cli_dead_delete;
 rt_cli_command rt_cli_policy_show;
 /* work.c */
 rt_cli_command rt_cli_work, rt_cli_sessions, rt_cli_backoffs, rt_cli_backoffs_clear, rt_cli_history, rt_cli_entity;
+/* orders.c */
+rt_cli_command rt_cli_orders, rt_cli_order, rt_cli_order_retries, rt_cli_order_wake, rt_cli_order_delete;
+rt_cli_command rt_cli_order_types, rt_cli_order_type_put, rt_cli_order_type_delete, rt_cli_locks;
 /* watch.c */
 rt_cli_command rt_cli_watch;
 

@@ -21,6 +21,7 @@ static const char *colour_of(const char *word) {
         {"attempt", "\033[33m"},   {"scheduled", "\033[33m"}, {"ready", "\033[36m"},
         {"Started", "\033[36m"},   {"Finished", "\033[32m"},  {"Failed", "\033[31m"},
         {"Canceled", "\033[2m"},   {"Expired", "\033[33m"},
+        {"PENDING", "\033[33m"},   {"ACTIVE", "\033[32m"},    {"ERROR", "\033[31m"},
         {"redriven", "\033[36m"},  {"ended", "\033[2m"},      {"leased", "\033[35m"},
     };
     if (!rt_colour()) return "";
