@@ -3,6 +3,7 @@
 
 #include "base/pack.h"
 #include "engine/core.h"
+#include "engine/orders/order.h"
 #include "engine/work/history.h"
 
 void rt_command_list_push(rt_command_list *l, rt_command *cmd) {
@@ -82,9 +83,10 @@ static void count_end(rt_tally *t, const rt_job *was, const rt_job *now) {
     else if (message) t->deleted++;
 }
 
-/* A holder is no message of anybody's: it only keeps a body while its fan-out goes on. Nor is work: its events count. */
+/* A holder is no message of anybody's: it only keeps a body while its fan-out goes on. Nor is work, whose events count, nor
+ * are tasks, whose orders count. */
 static void count_job(rt_tally *t, const rt_job *was, const rt_job *now) {
-    if (now->flags & (RT_JOB_HOLDER | RT_JOB_WORK)) return;
+    if (now->flags & (RT_JOB_HOLDER | RT_JOB_WORK | RT_JOB_TASK)) return;
     const bool message = (now->flags & RT_JOB_PULL) != 0;
     if (was == NULL && message) t->posted++;
     if (was == NULL && !message) t->created++;
@@ -134,6 +136,19 @@ static void note_session(rt_tally *t, const rt_op *op) {
     if (op->doc.now == NULL) t->sessions_ended++;
 }
 
+static void note_order(rt_engine *e, rt_tally *t, const rt_op *op) {
+    rt_order was = {0}, now = {0};
+    if (op->doc.was != NULL && !rt_order_decode(op->doc.was->value, &was)) return;
+    if (op->doc.now != NULL && !rt_order_decode(op->doc.now->value, &now)) return;
+    if (e->patrol_at_ms == INT64_MAX) e->patrol_at_ms = e->now_ms + e->settings.schedule_period_ms;
+    if (op->doc.was == NULL) t->orders[RT_ORDER_CREATED]++;
+    else if (op->doc.now == NULL) t->orders[RT_ORDER_DELETED]++;
+    else if (now.status == RT_ORDER_ACTIVE) t->orders[RT_ORDER_SUCCEEDED]++;
+    else if (now.status == RT_ORDER_ERROR) t->orders[RT_ORDER_FAILED]++;
+    else if (now.job != was.job) t->orders[RT_ORDER_REPAIRED]++;
+    else if (now.retries != was.retries) t->orders[RT_ORDER_RETRIED]++;
+}
+
 static void note_event(rt_engine *e, rt_tally *t, const rt_event *event) {
     if (event->type >= RT_EVENT_STARTED && event->type <= RT_EVENT_EXPIRED) note_work(e, t, event);
     if (event->attempt > 0 && (event->type == RT_EVENT_ATTEMPT || event->type == RT_EVENT_DEAD))
@@ -156,6 +171,7 @@ static void note_change(rt_engine *e, const rt_tx *tx) {
         case RT_OP_DOC:
             if ((op->doc.was != NULL ? op->doc.was : op->doc.now)->kind == RT_DOC_SESSION)
                 note_session(t, op);
+            if ((op->doc.was != NULL ? op->doc.was : op->doc.now)->kind == RT_DOC_ORDER) note_order(e, t, op);
             if (op->doc.now == NULL) break;
             note_expiry(e, op->doc.now->expires_ms);
             if (op->doc.now->kind == RT_DOC_CURSOR && op->doc.was == NULL) {
@@ -298,6 +314,11 @@ static void count_work(rt_work_metrics *m, const rt_tally *t) {
     }
 }
 
+static void count_orders(rt_order_metrics *m, const rt_tally *t) {
+    add(&m->runs, t->runs);
+    for (uint32_t what = 0; what < RT_ORDER_COUNT_COUNT; what++) add(&m->counts[what], t->orders[what]);
+}
+
 static void answer(rt_engine *e, rt_batch *b) {
     rt_command *cmd;
     while ((cmd = rt_command_list_pop(&b->commands)) != NULL) {
@@ -331,6 +352,7 @@ static void settle_durable(rt_engine *e, rt_batch *b) {
     e->store_pause_until_ms = INT64_MIN;
     count_tally(&e->metrics, &b->tally);
     count_work(&e->metrics.work, &b->tally);
+    count_orders(&e->metrics.orders, &b->tally);
     if (b->tally.changes > 0) {
         add(&e->metrics.commits, 1);
         rt_histogram_add(&e->metrics.commit_size, (double)b->tally.changes);

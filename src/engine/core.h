@@ -11,6 +11,7 @@
 #include "engine/engine.h"
 #include "engine/expiry.h"
 #include "engine/flight.h"
+#include "engine/orders/order_patrol.h"
 #include "engine/schedule.h"
 #include "engine/waiting.h"
 
@@ -41,6 +42,8 @@ typedef struct rt_tally {
     uint64_t sessions_started, sessions_ended;
     uint32_t work[RT_WORK_COUNTED + 1][RT_WORK_COUNT_COUNT];
     bool worked; /* `work` is not all zero */
+    uint64_t runs;
+    uint32_t orders[RT_ORDER_COUNT_COUNT];
 } rt_tally;
 
 typedef struct rt_batch {
@@ -83,6 +86,11 @@ struct rt_engine {
     rt_expiry_step expiry;
     bool expiry_busy;
     int64_t expiry_at_ms;
+    rt_order_patrol patrol;
+    bool patrol_busy;
+    bool patrol_held;         /* its lock, in this round */
+    uint32_t patrol_count;    /* orders looked at in this round */
+    int64_t patrol_at_ms;     /* INT64_MAX: there are no orders */
     size_t cursors_busy;      /* cursor steps submitted or sleeping */
     rt_heap cursors;          /* sleeping ones */
     bool cursors_pending;     /* not yet read from the store */

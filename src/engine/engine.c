@@ -13,6 +13,9 @@ rt_engine_settings rt_engine_settings_default(void) {
         .message_ttl_s = 3600,
         .history_ms = INT64_C(7) * 24 * 3600 * 1000,
         .lease_margin_ms = 5000,
+        .schedule_period_ms = 15000,
+        .lock_timeout_ms = 60000,
+        .node = "",
     };
 }
 
@@ -36,6 +39,7 @@ rt_code rt_engine_open(rt_store *store, const rt_executor *executor, const rt_en
     e->wakes_pending = true;
     e->cursors_pending = true;
     e->expiry_at_ms = 0;
+    e->patrol_at_ms = 0;
     e->poll_at_ms = INT64_MIN;
     e->tidy_at_ms = INT64_MIN;
     e->publish_at_ms = INT64_MIN;
@@ -121,6 +125,7 @@ static void set_back(rt_engine *e, int64_t by_ms) {
     e->poll_at_ms = INT64_MIN;
     e->tidy_at_ms = INT64_MIN;
     e->publish_at_ms = INT64_MIN;
+    e->patrol_at_ms = INT64_MIN;
     e->store_pause_until_ms = INT64_MIN;
     e->schedule.credit_at_ms = e->now_ms;
 }

@@ -2,12 +2,12 @@
 
 #include <stdlib.h>
 
-#include "engine/engine.h"
+#include "engine/core.h"
 #include "engine/job.h"
 
 static const rt_life *life_of(const rt_job *job) {
-    (void)job;
-    return &rt_delivery_life;
+    if (job->flags & RT_JOB_CALL) return &rt_call_life;
+    return job->flags & RT_JOB_TASK ? &rt_order_life : &rt_delivery_life;
 }
 
 rt_code rt_life_start(rt_tx *tx, const rt_job *job, rt_start *start) {
@@ -30,6 +30,12 @@ rt_code rt_start_attempt(rt_tx *tx, const rt_job *job, rt_attempt like, rt_start
     return RT_OK;
 }
 
+bool rt_life_is_under_way(const rt_tx *tx, const rt_job *job, uint64_t token) {
+    if (!tx->store->sole_owner || tx->engine == NULL) return false;
+    const rt_flight *flight = rt_flights_find(&tx->engine->flights, job->id, token);
+    return flight != NULL && flight->attempt == NULL && !flight->settling;
+}
+
 rt_event rt_settle_event(const rt_job *job, const rt_outcome *o) {
     return (rt_event){
         .attempt = job->attempt + 1,
@@ -44,6 +50,7 @@ static rt_code decide_settle(rt_tx *tx, rt_command *cmd) {
     rt_settle *s = (rt_settle *)cmd;
     tx->frees = true;
     s->worked = false;
+    s->again = false;
     rt_job job;
     const rt_code code = rt_view_job(tx->view, s->outcome.job, &job);
     if (code != RT_OK) return code == RT_E_ABSENT ? RT_OK : code;

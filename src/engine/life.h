@@ -30,6 +30,7 @@ typedef struct rt_settle {
     rt_outcome outcome;   /* its answer is owned: rt_settle_deinit */
     bool leased;
     bool worked;          /* out */
+    bool again;           /* out: the job may be due again at once */
 } rt_settle;
 void rt_settle_init(rt_settle *s, const rt_outcome *outcome, bool leased);
 void rt_settle_deinit(rt_settle *s);
@@ -44,11 +45,16 @@ typedef struct rt_life {
     rt_code (*start)(rt_tx *tx, const rt_job *job, rt_start *start);
     rt_code (*settle)(rt_tx *tx, const rt_job *job, rt_settle *settle);
 } rt_life;
+extern const rt_life rt_order_life;    /* orders/order_life.c: tasks of orders */
+extern const rt_life rt_call_life;     /* calls/call_life.c: calls, pushed or pulled */
 extern const rt_life rt_delivery_life; /* messages/delivery.c: what a subscription is sent, and delayed messages */
 
 /* Hands over an attempt that looks like `like` (job, queue, token and number are filled in here): the job needs it now.
  * Writes the lease where that is wanted. */
 rt_code rt_start_attempt(rt_tx *tx, const rt_job *job, rt_attempt like, rt_start *start);
+/* Is an attempt at the job under way here that holds `token`, and its outcome not known yet? For a store with one owner,
+ * where nothing of that is stored. */
+bool rt_life_is_under_way(const rt_tx *tx, const rt_job *job, uint64_t token);
 /* The line of history that the outcome is: number, duration, status, reason and text. */
 rt_event rt_settle_event(const rt_job *job, const rt_outcome *outcome);
 

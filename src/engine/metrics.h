@@ -37,8 +37,23 @@ typedef struct rt_work_metrics {
 /* Engine's thread: the index of a process's counters, made if there are none. */
 uint32_t rt_work_metrics_at(rt_work_metrics *m, rt_str process);
 
+/* Orders: what has become of them. */
+typedef enum rt_order_count {
+    RT_ORDER_CREATED,
+    RT_ORDER_DELETED,
+    RT_ORDER_SUCCEEDED, /* ACTIVE */
+    RT_ORDER_FAILED,    /* in ERROR */
+    RT_ORDER_RETRIED,   /* tasks and repetitions that were scheduled */
+    RT_ORDER_REPAIRED,  /* given a task by the patrol: must never happen */
+    RT_ORDER_COUNT_COUNT
+} rt_order_count;
+typedef struct rt_order_metrics {
+    atomic_uint_fast64_t runs, counts[RT_ORDER_COUNT_COUNT];
+} rt_order_metrics;
+
 typedef struct rt_metrics {
     rt_work_metrics work;
+    rt_order_metrics orders;
     atomic_uint_fast64_t messages_posted, messages_claimed, messages_deleted, messages_expired;
     atomic_uint_fast64_t deliveries_created, deliveries_done;
     atomic_uint_fast64_t attempts_started, attempts_failed[RT_REASON_COUNT];

@@ -10,6 +10,7 @@ typedef struct page {
     rt_job jobs[PAGE_JOBS];
     uint32_t count, max;
     int64_t next_due_ms; /* of the first job that is not due yet; INT64_MAX: none seen */
+    bool lost;           /* a lease has run out */
 } page;
 
 /* Without clearing all of it: this is done for every turn. */
@@ -18,6 +19,7 @@ static void init_page(page *p, rt_engine *e, uint32_t max) {
     p->max = max;
     p->count = 0;
     p->next_due_ms = INT64_MAX;
+    p->lost = false;
 }
 
 static bool add_ready(void *ctx, const rt_job *job) {
@@ -73,6 +75,7 @@ static void note_started(rt_engine *e, rt_lane *lane, const rt_job *job, rt_flig
     flight->next = e->open->flights;
     e->open->flights = flight;
     e->open->tally.started++;
+    if (job->flags & RT_JOB_TASK) e->open->tally.runs++;
     rt_schedule_started(&e->schedule, lane, flight->bytes, e->now_ms);
     const int64_t due_ms = job->state == RT_JOB_READY ? job->placed_ms : job->due_ms;
     const int64_t late_ms = e->now_ms > due_ms ? e->now_ms - due_ms : 0;
@@ -156,7 +159,8 @@ static uint32_t take_ready(rt_engine *e, uint32_t budget) {
 
 /* ---- retries, backlogs, delayed messages ----------------------------------------------------------------------------- */
 
-/* A lease of a node that is gone has run out: that was an attempt, and it says nothing of the endpoint. */
+/* A lease that is only in the store has run out: of a node that is gone, or of a worker that said it would answer later.
+ * That was an attempt, and it says nothing of the endpoint. */
 static void settle_lost(rt_engine *e, const rt_job *job) {
     const rt_outcome lost = {
         .job = job->id, .token = job->lease, .reason = RT_REASON_LOST, .retry_after_ms = -1};
@@ -164,12 +168,13 @@ static void settle_lost(rt_engine *e, const rt_job *job) {
 }
 
 /* Starts what the page holds; true: all of it, false: the lane or the engine has no more room. */
-static bool start_page(rt_engine *e, rt_lane *lane, const page *p, rt_code *code) {
+static bool start_page(rt_engine *e, rt_lane *lane, page *p, rt_code *code) {
     for (uint32_t i = 0; i < p->count && *code == RT_OK; i++) {
         const rt_job *job = &p->jobs[i];
         lane->wake.at_ms = job->due_ms; // what waits longest, for the metric
         if (job->state == RT_JOB_LEASED) {
             settle_lost(e, job);
+            p->lost = true;
             continue;
         }
         if (!(job->flags & RT_JOB_PULL) && rt_schedule_room(&e->schedule, lane, e->now_ms) == 0) return false;
@@ -198,6 +203,8 @@ static uint32_t serve(rt_engine *e, rt_lane *lane, uint32_t budget, rt_code *cod
     lane->backlog = !had_room || p.count == p.max || *code != RT_OK;
     if (!lane->backlog) {
         if (p.next_due_ms != INT64_MAX) (void)rt_schedule_wake(&e->schedule, lane->queue, p.next_due_ms);
+        // Should there have been no memory to settle one: looks again.
+        if (p.lost) (void)rt_schedule_wake(&e->schedule, lane->queue, e->now_ms + RT_STORE_PAUSE_MS);
     } else if (*code == RT_OK && lane->in_flight < lane->room) {
         rt_schedule_turn(&e->schedule, lane); // otherwise its next outcome brings it back
     }

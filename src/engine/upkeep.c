@@ -1,4 +1,5 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/pack.h"
 #include "engine/core.h"
@@ -18,7 +19,7 @@ static void submit_own(rt_engine *e, rt_command *cmd) {
 
 typedef struct own_settle {
     rt_settle settle;  /* first member */
-    rt_flight *flight; /* NULL: of another node that is gone */
+    rt_flight *flight; /* NULL: the lease was only in the store */
 } own_settle;
 
 static void free_settle(own_settle *o) {
@@ -33,19 +34,24 @@ static void settle_done(rt_command *cmd) {
         submit_own(e, cmd);
         return;
     }
-    if (o->flight != NULL) rt_take_ended(e, o->flight, o->settle.worked ? RT_LANE_WORKED : RT_LANE_FAILED);
+    if (o->flight != NULL) {
+        const rt_id queue = o->flight->queue;
+        rt_take_ended(e, o->flight, o->settle.worked ? RT_LANE_WORKED : RT_LANE_FAILED);
+        // It was hidden from its queue's listing while it was under way.
+        if (o->settle.again && !rt_schedule_wake(&e->schedule, queue, e->now_ms)) e->wakes_pending = true;
+    }
     free_settle(o);
 }
 
-static bool counts(const rt_engine *e, const rt_flight *flight, const rt_outcome *outcome) {
-    if (flight == NULL) return !e->store->sole_owner && outcome->reason == RT_REASON_LOST;
+static bool counts(const rt_flight *flight, const rt_outcome *outcome) {
+    if (flight == NULL) return outcome->reason == RT_REASON_LOST;
     // Told twice, or late after its lease: the first word stands. Not started yet: its batch must end first.
     return !flight->settling && flight->attempt == NULL;
 }
 
 void rt_upkeep_outcome(rt_engine *e, const rt_outcome *outcome) {
     rt_flight *flight = rt_flights_find(&e->flights, outcome->job, outcome->token);
-    if (!counts(e, flight, outcome)) {
+    if (!counts(flight, outcome)) {
         free(outcome->answer);
         return;
     }
@@ -54,7 +60,7 @@ void rt_upkeep_outcome(rt_engine *e, const rt_outcome *outcome) {
         free(outcome->answer);
         return;
     }
-    rt_settle_init(&o->settle, outcome, !e->store->sole_owner);
+    rt_settle_init(&o->settle, outcome, flight == NULL || !e->store->sole_owner);
     o->settle.cmd.done = settle_done;
     o->settle.cmd.ctx = e;
     o->flight = flight;
@@ -98,6 +104,58 @@ static void sweep(rt_engine *e) {
     e->expiry.cmd.done = expiry_done;
     e->expiry.cmd.ctx = e;
     submit_own(e, &e->expiry.cmd);
+}
+
+/* ---- orders -------------------------------------------------------------------------------------------------------- */
+
+static void patrol_done(rt_command *cmd);
+
+static void patrol_on(rt_engine *e) {
+    e->patrol_busy = true;
+    rt_order_patrol_init(&e->patrol);
+    e->patrol.cmd.done = patrol_done;
+    e->patrol.cmd.ctx = e;
+    submit_own(e, &e->patrol.cmd);
+}
+
+/* Somewhere around a period from now, so that nodes that started together do not meet for ever. */
+static void patrol_rest(rt_engine *e) {
+    const int64_t fifth_ms = e->settings.schedule_period_ms / 5;
+    const int64_t dither_ms = (int64_t)rt_rng_below(&e->rng, (uint64_t)(2 * fifth_ms) + 1) - fifth_ms;
+    e->patrol_busy = false;
+    e->patrol_at_ms = e->now_ms + e->settings.schedule_period_ms + dither_ms;
+    e->patrol_count = 0;
+    e->patrol_held = false;
+}
+
+static void patrol_done(rt_command *cmd) {
+    rt_engine *e = cmd->ctx;
+    rt_order_patrol *p = &e->patrol;
+    if (cmd->code != RT_OK || p->ends) {
+        p->ends = false;
+        patrol_rest(e);
+        return;
+    }
+    const bool last = p->count < RT_PATROL_SLICE;
+    const bool none = last && p->after_len == 0 && p->count == 0;
+    if (!p->barred) {
+        p->after_len = last ? 0 : p->seen_len;
+        memcpy(p->after, p->seen, p->after_len);
+    }
+    e->patrol_held = e->patrol_held || p->held;
+    e->patrol_count += p->count;
+    const bool over = last || p->barred || e->patrol_count >= RT_PATROL_ROUND;
+    p->ends = over && e->patrol_held;
+    if (!over || p->ends) {
+        patrol_on(e);
+        return;
+    }
+    patrol_rest(e);
+    if (none) e->patrol_at_ms = INT64_MAX; // until there is an order
+}
+
+static void patrol(rt_engine *e) {
+    if (!e->patrol_busy && e->patrol_at_ms <= e->now_ms) patrol_on(e);
 }
 
 /* ---- cursors ------------------------------------------------------------------------------------------------------- */
@@ -219,6 +277,7 @@ static void poll_others(rt_engine *e) {
     rt_schedule_doubt(&e->schedule);
     rt_waiting_wake_all(e);
     if (e->expiry_at_ms > e->now_ms) e->expiry_at_ms = e->now_ms;
+    if (e->patrol_at_ms == INT64_MAX) e->patrol_at_ms = e->now_ms + e->settings.schedule_period_ms;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------------------------ */
@@ -230,6 +289,7 @@ void rt_upkeep(rt_engine *e) {
     settle_overdue(e);
     rt_waiting_end_overdue(e);
     sweep(e);
+    patrol(e);
     carry_on(e);
 }
 
@@ -237,6 +297,7 @@ int64_t rt_upkeep_next_ms(const rt_engine *e) {
     if (e->wakes_pending || (e->cursors_pending && e->cursors_busy == 0)) return e->now_ms;
     int64_t next = rt_earlier(rt_flights_next_ms(&e->flights), rt_waiting_next_ms(e));
     if (!e->expiry_busy) next = rt_earlier(next, e->expiry_at_ms);
+    if (!e->patrol_busy) next = rt_earlier(next, e->patrol_at_ms);
     const rt_heap_node *cursor = rt_heap_first(&e->cursors);
     if (cursor != NULL) next = rt_earlier(next, cursor->at_ms);
     return e->store->sole_owner ? next : rt_earlier(next, e->poll_at_ms);
@@ -249,7 +310,7 @@ void rt_upkeep_close(rt_engine *e) {
         free((cursor_task *)node);
     }
     rt_heap_deinit(&e->cursors);
-    // What still waits is ours: outcomes and cursor steps. The expiry step lives in the engine.
+    // What still waits is ours: outcomes and cursor steps. Expiry step and patrol live in the engine.
     rt_command *cmd;
     while ((cmd = rt_command_list_pop(&e->own)) != NULL) {
         if (cmd->done == settle_done) free_settle((own_settle *)cmd);

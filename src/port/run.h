@@ -2,6 +2,8 @@
  * it is written on the wire (JSON) is known to the reader that the engine is given. */
 #ifndef RT_PORT_RUN_H
 #define RT_PORT_RUN_H
+#include <stdint.h>
+
 #include "base/arena.h"
 #include "base/str.h"
 
@@ -11,8 +13,12 @@ enum {
     RT_RUN_TASK_MAX = 128,         /* bytes of a task's name */
     RT_RUN_SECRET_MAX = 64 * 1024, /* bytes of one secret */
     RT_RUN_SECRETS_MAX = 3,
+    RT_RUN_NAME_MAX = 255,         /* bytes of a secret's role, name and content type, and of a container's name */
+    RT_RUN_REF_MAX = 2048,         /* bytes of a reference to what another service keeps */
     RT_RUN_ANSWER_MAX = 512 * 1024 /* bytes of a whole answer */
 };
+
+#define RT_RUN_AFTER_MAX_MS INT64_C(315360000000) /* ten years; a later time is taken as this */
 
 typedef enum rt_run_action {
     RT_RUN_DONE,       /* the order is ACTIVE */

@@ -31,6 +31,8 @@ typedef struct rt_order {
     rt_str task, args, kwargs;   /* of the live task; args and kwargs are JSON text */
     uint32_t retries;            /* tasks and repetitions scheduled after the first run */
     uint32_t failures;           /* runs in a row that could not be done */
+    uint64_t interval_s;         /* the backoff's last interval; 0: the last run could be done */
+    uint64_t answered;           /* token of the run whose result was last taken from rt_order_result */
     rt_id secret, container;     /* made by it and kept here; 0: none */
     rt_str secret_ref, container_ref; /* of another service; empty: none */
 } rt_order;
@@ -56,7 +58,8 @@ typedef struct rt_order_delete {
 } rt_order_delete;
 void rt_order_delete_init(rt_order_delete *c);
 
-/* What a worker that answered 202 says later. RT_E_ABSENT; RT_E_FENCED: the token does not hold the task (any more). */
+/* What a worker that answered 202 says later, or says before its answer has come. RT_E_ABSENT; RT_E_FENCED: the token does
+ * not hold the task (any more). The same token again: RT_OK, and nothing changes. */
 typedef struct rt_order_result {
     rt_command cmd;
     rt_str tenant;
