@@ -31,6 +31,14 @@ struct rt_command {
 
 enum { RT_TX_TOPICS_MAX = 32 };
 
+/* What an attempt taught of its queue's target. */
+typedef struct rt_lesson {
+    rt_id queue;
+    bool failed;
+    uint32_t took_ms;
+    struct rt_lesson *next;
+} rt_lesson;
+
 struct rt_tx {
     rt_view *view;      /* the open batch: sees all decisions of this batch made before */
     int64_t now_ms;     /* Unix time of this step */
@@ -45,6 +53,7 @@ struct rt_tx {
     rt_guard guards[RT_CHANGE_GUARDS_MAX];
     uint64_t topics[RT_TX_TOPICS_MAX]; /* told when the change is made, see waiting.h */
     uint32_t ops_count, guards_count, topics_count;
+    rt_lesson *lessons; /* in the arena; for the circuits' windows, once the change is durable */
     bool frees;         /* see rt_change */
     bool overflow;      /* more than RT_CHANGE_OPS_MAX: the change is refused with RT_E_TOO_LARGE */
 };
@@ -60,6 +69,12 @@ void rt_tx_put_doc(rt_tx *tx, const rt_doc *was, const rt_doc *now);
 void rt_tx_put_body(rt_tx *tx, rt_id id, rt_str bytes);
 /* Numbers and times the event, chains it to `job` (sets job->last_event): call before the job itself is written. */
 void rt_tx_event(rt_tx *tx, rt_job *job, rt_event event);
+/* What this change has written of a document, or of a queue, so far. NULL: nothing yet. */
+rt_op *rt_tx_doc_op(rt_tx *tx, rt_doc_kind kind, rt_str name);
+rt_op *rt_tx_queue_op(rt_tx *tx, rt_id id);
+/* Changes it once more; a record is still written once. now NULL: it is deleted (not one that this change inserts). */
+void rt_tx_change_doc(rt_tx *tx, rt_op *op, const rt_doc *now);
+void rt_tx_change_queue(rt_tx *tx, rt_op *op, const rt_queue *now); /* not NULL */
 /* The document was read (version 0: was absent) and the decision rests on it. */
 void rt_tx_guard(rt_tx *tx, rt_doc_kind kind, rt_str name, uint64_t version);
 rt_id rt_tx_new_id(rt_tx *tx);

@@ -9,10 +9,15 @@ void rt_schedule_init(rt_schedule *s, uint32_t in_flight_max, uint64_t bytes_max
     *s = (rt_schedule){.in_flight_max = in_flight_max, .bytes_max = bytes_max, .sound_start_ms = INT64_MIN};
 }
 
+static void free_lane(rt_lane *lane) {
+    free(lane->brakes);
+    free(lane);
+}
+
 void rt_schedule_deinit(rt_schedule *s) {
     size_t at = 0;
     for (rt_lane *lane = rt_map_next(&s->lanes, &at); lane != NULL; lane = rt_map_next(&s->lanes, &at))
-        free(lane);
+        free_lane(lane);
     rt_map_deinit(&s->lanes);
     rt_heap_deinit(&s->waiting);
 }
@@ -125,13 +130,17 @@ uint32_t rt_schedule_room(rt_schedule *s, const rt_lane *lane, int64_t now_ms) {
         const uint32_t allowed = suspect_allowance(s, now_ms);
         if (room > allowed) room = allowed;
     }
-    return room;
+    if (lane->brakes == NULL) return room;
+    int64_t again_ms;
+    const uint32_t slow = rt_lane_brakes_room(lane->brakes, lane->in_flight, now_ms, &again_ms);
+    return room < slow ? room : slow;
 }
 
 void rt_schedule_started(rt_schedule *s, rt_lane *lane, size_t bytes, int64_t now_ms) {
     lane->in_flight++;
     s->in_flight++;
     s->bytes += bytes;
+    if (lane->brakes != NULL) rt_lane_brakes_started(lane->brakes, now_ms);
     if (lane->suspect) {
         add_trickle(s, now_ms);
         s->suspects_in_flight++;
@@ -155,7 +164,7 @@ static void forget_if_idle(rt_schedule *s, rt_lane *lane) {
     if (s->lanes.count <= RT_LANES_IDLE_MAX) return;
     if (lane->in_flight > 0 || lane->in_turn || lane->wake.place != 0 || lane->backlog) return;
     (void)rt_map_remove(&s->lanes, lane->queue);
-    free(lane);
+    free_lane(lane);
 }
 
 void rt_schedule_ended(rt_schedule *s, rt_lane *lane, size_t bytes, rt_lane_news news) {

@@ -12,6 +12,8 @@
 #define RT_ENGINE_SCHEDULE_H
 #include "base/heap.h"
 #include "base/map.h"
+#include "policy/circuit.h"
+#include "policy/pace.h"
 #include "port/record.h"
 
 enum {
@@ -24,6 +26,23 @@ enum {
     RT_LANES_IDLE_MAX = 16384       /* idle queues whose trust is remembered */
 };
 
+/* What slows one queue down: as stored, by which settings, and what of it lives in memory only. */
+typedef struct rt_lane_brakes {
+    rt_brakes stored;
+    rt_circuit_settings circuit;
+    uint32_t rate_per_s;     /* 0: no limit */
+    bool pull;               /* its jobs are fetched, not started */
+    bool tripped;            /* the change that opens the circuit is on its way: nothing starts */
+    rt_circuit_window window;
+    rt_rate rate, release;   /* all starts; those of the minute after closing */
+    int64_t started_ms;      /* the last start; 0: none yet */
+} rt_lane_brakes;
+/* How many attempts may start at `now_ms`, if `under_way` are. *again_ms: when it may be more (INT64_MAX: not by time). */
+uint32_t rt_lane_brakes_room(const rt_lane_brakes *b, uint32_t under_way, int64_t now_ms, int64_t *again_ms);
+void rt_lane_brakes_started(rt_lane_brakes *b, int64_t now_ms);
+/* The clock was set back: what is counted from the past starts anew. */
+void rt_lane_brakes_set_back(rt_lane_brakes *b, int64_t now_ms);
+
 /* One queue that has, or lately had, something to do. */
 typedef struct rt_lane {
     rt_heap_node wake;          /* first member: waits for its queue's next due time */
@@ -34,7 +53,8 @@ typedef struct rt_lane {
     bool in_turn;
     bool backlog;   /* due jobs wait: fresh deliveries line up behind them */
     bool suspect;   /* the last attempt failed */
-    bool known;     /* room_max and paused_until_ms are as stored */
+    bool known;     /* room_max, paused_until_ms and brakes are as stored */
+    rt_lane_brakes *brakes; /* owned; NULL: nothing slows it down */
 } rt_lane;
 
 typedef struct rt_turns {
@@ -80,6 +100,9 @@ void rt_schedule_ended(rt_schedule *s, rt_lane *lane, size_t bytes, rt_lane_news
 
 /* When the next lane wakes or a suspect's credit comes back; INT64_MAX: nothing waits. */
 int64_t rt_schedule_next_ms(const rt_schedule *s, int64_t now_ms);
+
+/* The brakes of a lane, made if it has none. NULL: out of memory. */
+rt_lane_brakes *rt_schedule_brakes(rt_lane *lane);
 
 /* Where a fresh delivery goes: READY, or SCHEDULED behind what its queue already has waiting. */
 struct rt_engine;

@@ -81,6 +81,43 @@ void rt_tx_event(rt_tx *tx, rt_job *job, rt_event event) {
     op->event = keep(tx, &event, sizeof event);
 }
 
+/* ---- once more ------------------------------------------------------------------------------------------------------ */
+
+rt_op *rt_tx_doc_op(rt_tx *tx, rt_doc_kind kind, rt_str name) {
+    for (uint32_t i = tx->ops_count; i > 0; i--) {
+        rt_op *op = &tx->ops[i - 1];
+        if (op->kind != RT_OP_DOC) continue;
+        const rt_doc *doc = op->doc.was != NULL ? op->doc.was : op->doc.now;
+        if (doc != NULL && doc->kind == kind && rt_str_eq(doc->name, name)) return op;
+    }
+    return NULL;
+}
+
+rt_op *rt_tx_queue_op(rt_tx *tx, rt_id id) {
+    for (uint32_t i = tx->ops_count; i > 0; i--) {
+        rt_op *op = &tx->ops[i - 1];
+        if (op->kind != RT_OP_QUEUE) continue;
+        const rt_queue *queue = op->queue.was != NULL ? op->queue.was : op->queue.now;
+        if (queue != NULL && queue->id == id) return op;
+    }
+    return NULL;
+}
+
+void rt_tx_change_doc(rt_tx *tx, rt_op *op, const rt_doc *now) {
+    RT_ASSERT(op->kind == RT_OP_DOC);
+    RT_ASSERT(op->doc.was != NULL || now != NULL);
+    rt_doc *kept = keep(tx, now, sizeof *now);
+    if (kept != NULL) kept->version = op->doc.was == NULL ? 1 : op->doc.was->version + 1;
+    op->doc.now = kept;
+}
+
+void rt_tx_change_queue(rt_tx *tx, rt_op *op, const rt_queue *now) {
+    RT_ASSERT(op->kind == RT_OP_QUEUE);
+    rt_queue *kept = keep(tx, now, sizeof *now);
+    if (kept != NULL) kept->version = op->queue.was == NULL ? 1 : op->queue.was->version + 1;
+    op->queue.now = kept;
+}
+
 void rt_tx_guard(rt_tx *tx, rt_doc_kind kind, rt_str name, uint64_t version) {
     for (uint32_t i = 0; i < tx->guards_count; i++) {
         const rt_guard *g = &tx->guards[i];

@@ -40,7 +40,8 @@ bool rt_waiting_park(rt_engine *e, rt_command *cmd) {
         return true;
     }
     wait->node = (rt_heap_node){.tie = wait->seen};
-    if (!rt_heap_set(&w->deadlines, &wait->node, wait->until_ms)) return false;
+    const bool again = wait->again_ms > 0 && wait->again_ms < wait->until_ms;
+    if (!rt_heap_set(&w->deadlines, &wait->node, again ? wait->again_ms : wait->until_ms)) return false;
     wait->mask = 0;
     for (uint32_t i = 0; i < wait->topics_count; i++) wait->mask |= bit_of(wait->topics[i]);
     wait->before = w->last;
@@ -80,6 +81,11 @@ void rt_waiting_end_overdue(rt_engine *e) {
     rt_heap_node *first;
     while ((first = rt_heap_first(&e->waiting.deadlines)) != NULL && first->at_ms <= e->now_ms) {
         rt_wait *wait = (rt_wait *)first;
+        if (wait->until_ms > e->now_ms) {
+            wait->cmd->woken_by = 0;
+            wake(e, wait);
+            continue;
+        }
         take_out(&e->waiting, wait);
         wait->cmd->done(wait->cmd);
     }

@@ -17,6 +17,7 @@ typedef struct rt_wait {
     uint32_t topics_count;
     bool one; /* what is told is for one: of those who listen to it only the first is woken */
     int64_t until_ms;
+    int64_t again_ms; /* decided again then, whatever was told; 0: only when something is told */
     /* The engine's. */
     rt_command *cmd;
     struct rt_wait *before, *after;

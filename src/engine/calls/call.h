@@ -48,5 +48,8 @@ void rt_calls_schedule_init(rt_calls_schedule *c);
 
 /* For decisions: the same within a change that does more (Kafka intake). */
 rt_code rt_call_schedule(rt_tx *tx, rt_str tenant, const rt_call_type *type, rt_str type_name, rt_call_item *item);
+/* What died on one type goes on as a new call of another: `of` with another type and past. */
+rt_code rt_call_continue(rt_tx *tx, const rt_call_type *type, rt_str type_name, const rt_call *of, rt_id past,
+                         rt_id *id);
 
 #endif

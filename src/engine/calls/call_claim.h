@@ -47,4 +47,7 @@ typedef struct rt_call_end {
 } rt_call_end;
 void rt_call_end_init(rt_call_end *c);
 
+/* For decisions: the lease of `job`, which it held, ran out; the caller removes it. */
+rt_code rt_call_lost(rt_tx *tx, const rt_job *job, const rt_lease *lease);
+
 #endif

@@ -29,7 +29,8 @@ typedef struct rt_call_type {
     rt_str secrets[RT_SECRETS_MAX];
     rt_circuit_settings circuit;
     rt_pace_settings pace;
-    uint32_t concurrency;        /* attempts (or leases) at the same time; 0: the server's setting */
+    uint32_t concurrency;        /* attempts (of each node) or leases at the same time; 0: the server's setting; of leases:
+                                  * no limit */
     uint32_t rate_per_s;         /* starts a second; 0: no limit */
     bool ordered;                /* calls without an order key of their own share one */
     rt_str dead_type;            /* another type that gets what died here as a new call; empty: it stays, dead, on its queue */
@@ -44,7 +45,7 @@ bool rt_call_type_decode(rt_str value, rt_call_type *out); /* lends */
 
 /* Makes it (with its queue) or changes what it was: takes effect at once, for what waits too. `version` 0: whatever is
  * there; otherwise RT_E_CONFLICT if it has another one. RT_E_TOO_LARGE: RT_CALL_TYPES_MAX. RT_E_FENCED: between a target that
- * is pushed and pull while calls wait. */
+ * is pushed and pull while calls wait. RT_E_INVALID: by their dead_types, dead calls would come back to it. */
 typedef struct rt_call_type_put {
     rt_command cmd;
     rt_str tenant, name;
@@ -63,7 +64,11 @@ typedef struct rt_call_type_delete {
 } rt_call_type_delete;
 void rt_call_type_delete_init(rt_call_type_delete *c);
 
-/* For decisions. RT_E_ABSENT. */
+/* For decisions, in the arena. RT_E_ABSENT. `version` may be NULL. */
 rt_code rt_call_type_load(rt_tx *tx, rt_str tenant, rt_str name, rt_call_type *out, uint64_t *version);
+/* The type whose calls are on `queue`, and that queue's record. RT_E_ABSENT: the queue has none (any more). */
+rt_code rt_call_type_of_queue(rt_tx *tx, rt_id queue, rt_queue *record, rt_call_type *out);
+/* What the name of a type's queue says. False: not such a name. */
+bool rt_call_type_split(rt_str queue_name, rt_str *tenant, rt_str *name);
 
 #endif

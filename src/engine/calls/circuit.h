@@ -2,6 +2,7 @@
 #ifndef RT_ENGINE_CALLS_CIRCUIT_H
 #define RT_ENGINE_CALLS_CIRCUIT_H
 #include "engine/calls/call_type.h"
+#include "engine/schedule.h"
 
 /* An operator forces a queue's circuit, of any kind: open (nothing is started), closed (whatever fails), or auto (by itself
  * again; closed if nothing governs it). RT_E_ABSENT: no such queue. */
@@ -12,5 +13,36 @@ typedef struct rt_queue_circuit {
     rt_circuit_order order;
 } rt_queue_circuit;
 void rt_queue_circuit_init(rt_queue_circuit *c);
+
+/* ---- for decisions ----------------------------------------------------------------------------------------- */
+
+enum { RT_RELEASE_MS = 60000 }; /* after closing, starts are held to release_per_s so long */
+
+/* Takes off what the type does not ask for (any more). */
+void rt_brakes_fit(rt_brakes *b, const rt_call_type *type);
+/* An attempt is about to start. Half-opens a circuit that has slept enough, within this change. RT_E_CONFLICT: it may
+ * not; what the lane knew is out of date. */
+rt_code rt_brakes_start(rt_tx *tx, const rt_queue *queue, const rt_call_type *type);
+/* An attempt has ended: writes the pace, and what a probe means for the circuit; a closed circuit is told of it once the
+ * change is durable (rt_circuit_note). */
+rt_code rt_brakes_learn(rt_tx *tx, const rt_queue *queue, const rt_call_type *type, bool failed, uint32_t took_ms);
+/* How many of the queue's calls may be handed out now, if `under_way` are; *again_ms: when to ask again (INT64_MAX: when
+ * something has changed). */
+rt_code rt_brakes_room(rt_tx *tx, const rt_queue *queue, const rt_call_type *type, uint32_t under_way, uint32_t *room,
+                       int64_t *again_ms);
+
+/* ---- for the machine --------------------------------------------------------------------------------------- */
+
+struct rt_engine;
+/* Reads what slows the lane's queue down. */
+rt_code rt_circuit_know(rt_tx *tx, rt_lane *lane, const rt_queue *queue);
+/* What an attempt taught is durable: into the window of its queue. True: that opens the circuit: rt_circuit_trip. */
+bool rt_circuit_note(rt_lane *lane, const rt_lesson *lesson, int64_t now_ms);
+/* Opens the circuit of `queue`, unless that was done meanwhile, or forbidden. */
+typedef struct rt_circuit_trip {
+    rt_command cmd;
+    rt_id queue;
+} rt_circuit_trip;
+void rt_circuit_trip_init(rt_circuit_trip *c);
 
 #endif

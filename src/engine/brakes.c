@@ -1,0 +1,69 @@
+#include <stdlib.h>
+
+#include "engine/calls/circuit.h"
+
+rt_lane_brakes *rt_schedule_brakes(rt_lane *lane) {
+    if (lane->brakes == NULL) lane->brakes = calloc(1, sizeof *lane->brakes);
+    return lane->brakes;
+}
+
+static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
+/* Has what ends at `until_ms`, and lasted `length_ms`, ended? If more than all of it seems left, the clock was set back. */
+static bool is_over(int64_t until_ms, uint32_t length_ms, int64_t now_ms) {
+    return until_ms <= now_ms || until_ms - now_ms > (int64_t)length_ms;
+}
+
+static uint32_t probes_left(const rt_lane_brakes *b, uint32_t succeeded, uint32_t under_way) {
+    const uint32_t spent = succeeded + under_way;
+    return b->circuit.probes > spent ? b->circuit.probes - spent : 0;
+}
+
+static uint32_t circuit_room(const rt_lane_brakes *b, uint32_t under_way, int64_t now_ms, int64_t *again_ms) {
+    const rt_brakes *s = &b->stored;
+    switch ((rt_circuit_state)s->circuit) {
+    case RT_CIRCUIT_OPEN:
+        if (s->forced) return 0;
+        if (is_over(s->circuit_until_ms, s->sleep_ms, now_ms)) return probes_left(b, 0, under_way);
+        *again_ms = s->circuit_until_ms;
+        return 0;
+    case RT_CIRCUIT_HALF_OPEN: return probes_left(b, s->probes, under_way);
+    case RT_CIRCUIT_CLOSED: break;
+    }
+    const bool closed_lately = s->circuit_since_ms > 0 && !is_over(s->circuit_since_ms + RT_RELEASE_MS, RT_RELEASE_MS, now_ms);
+    if (s->forced || !closed_lately) return UINT32_MAX;
+    *again_ms = rt_rate_next_ms(&b->release, b->circuit.release_per_s, now_ms);
+    return rt_rate_room(&b->release, b->circuit.release_per_s, now_ms);
+}
+
+static uint32_t pace_room(const rt_lane_brakes *b, int64_t now_ms, int64_t *again_ms) {
+    const rt_brakes *s = &b->stored;
+    if (s->pace_ms == 0) return UINT32_MAX;
+    const int64_t after_start_ms = b->started_ms + (int64_t)s->pace_ms;
+    const int64_t until_ms = s->pace_until_ms > after_start_ms ? s->pace_until_ms : after_start_ms;
+    if (is_over(until_ms, s->pace_ms, now_ms)) return 1; // the next one waits for this one's start
+    *again_ms = until_ms;
+    return 0;
+}
+
+uint32_t rt_lane_brakes_room(const rt_lane_brakes *b, uint32_t under_way, int64_t now_ms, int64_t *again_ms) {
+    *again_ms = INT64_MAX;
+    if (b->tripped) return 0;
+    uint32_t room = circuit_room(b, under_way, now_ms, again_ms);
+    if (room > 0) room = smaller(room, pace_room(b, now_ms, again_ms));
+    if (room == 0) return 0;
+    const uint32_t rate = rt_rate_room(&b->rate, b->rate_per_s, now_ms);
+    if (rate == 0) *again_ms = rt_rate_next_ms(&b->rate, b->rate_per_s, now_ms);
+    return smaller(room, rate);
+}
+
+void rt_lane_brakes_started(rt_lane_brakes *b, int64_t now_ms) {
+    rt_rate_take(&b->rate, b->rate_per_s, now_ms);
+    rt_rate_take(&b->release, b->circuit.release_per_s, now_ms);
+    b->started_ms = now_ms;
+}
+
+void rt_lane_brakes_set_back(rt_lane_brakes *b, int64_t now_ms) {
+    b->rate.at_ms = b->release.at_ms = now_ms;
+    if (b->started_ms > now_ms) b->started_ms = now_ms;
+}

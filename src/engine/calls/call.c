@@ -1,0 +1,214 @@
+#include "engine/calls/call.h"
+
+#include <openssl/evp.h>
+#include <string.h>
+
+#include "engine/calls/call_parts.h"
+#include "engine/calls/line.h"
+#include "engine/messages/fanout.h"
+
+enum { FORMAT = 1, KEY_FORMAT = 1, HASH_LEN = 32 };
+
+/* ---- stored form --------------------------------------------------------------------------------------- */
+
+rt_str rt_call_encode(rt_arena *arena, const rt_call *c) {
+    rt_buf b = {0};
+    rt_pack_u8(&b, FORMAT);
+    rt_pack_str(&b, c->tenant);
+    rt_pack_str(&b, c->type);
+    rt_pack_str(&b, c->reason);
+    rt_pack_str(&b, c->order_key);
+    rt_pack_str(&b, c->content_type);
+    rt_pack_u64(&b, c->past);
+    char *out = b.failed ? NULL : rt_arena_alloc(arena, b.len + c->payload.len);
+    const size_t len = b.len + c->payload.len;
+    if (out != NULL) memcpy(out, b.ptr, b.len);
+    if (out != NULL && c->payload.len > 0) memcpy(out + b.len, c->payload.ptr, c->payload.len);
+    rt_buf_deinit(&b);
+    return out == NULL ? (rt_str){0} : (rt_str){.ptr = out, .len = len};
+}
+
+bool rt_call_decode(rt_str body, rt_call *out) {
+    rt_unpack u = {.rest = body};
+    if (rt_unpack_u8(&u) != FORMAT) return false;
+    *out = (rt_call){.tenant = rt_unpack_str(&u)};
+    out->type = rt_unpack_str(&u);
+    out->reason = rt_unpack_str(&u);
+    out->order_key = rt_unpack_str(&u);
+    out->content_type = rt_unpack_str(&u);
+    out->past = rt_unpack_u64(&u);
+    out->payload = u.rest;
+    return !u.failed;
+}
+
+/* ---- idempotency keys ---------------------------------------------------------------------------------- */
+
+typedef struct known {
+    rt_doc doc; /* version 0: there is none */
+    rt_id id;
+    unsigned char hash[HASH_LEN]; /* of the payload */
+    bool found;
+} known;
+
+static bool hash_of(rt_str s, unsigned char out[HASH_LEN]) {
+    unsigned int len = HASH_LEN;
+    return EVP_Digest(s.len > 0 ? s.ptr : "", s.len, out, &len, EVP_sha256(), NULL) == 1;
+}
+
+/* A key of any length has a document name: one that would not fit stands there by its hash. */
+static rt_str key_name(rt_arena *arena, rt_str tenant, rt_str type, rt_str key) {
+    unsigned char hash[HASH_LEN];
+    if (tenant.len + 1 + type.len + 1 + key.len > RT_DOC_NAME_MAX) {
+        if (!hash_of(key, hash)) return (rt_str){0};
+        key = (rt_str){.ptr = (const char *)hash, .len = sizeof hash};
+    }
+    return rt_work_name_pair(arena, tenant, type, key);
+}
+_Static_assert(RT_TENANT_MAX + 1 + RT_CALL_TYPE_NAME_MAX + 1 + HASH_LEN <= RT_DOC_NAME_MAX, "every key has a name");
+
+static bool decode_known(rt_str value, known *k) {
+    rt_unpack u = {.rest = value};
+    if (rt_unpack_u8(&u) != KEY_FORMAT) return false;
+    k->id = rt_unpack_u64(&u);
+    if (u.failed || u.rest.len != HASH_LEN) return false;
+    memcpy(k->hash, u.rest.ptr, HASH_LEN);
+    return true;
+}
+
+static rt_code find_key(rt_tx *tx, rt_str tenant, rt_str type, rt_str key, known *out) {
+    const rt_str name = key_name(tx->arena, tenant, type, key);
+    if (name.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a key");
+    const rt_op *written = rt_tx_doc_op(tx, RT_DOC_CALL_KEY, name); // by another of the same request
+    rt_code code = RT_OK;
+    if (written != NULL) out->doc = *written->doc.now;
+    else code = rt_work_doc(tx, RT_DOC_CALL_KEY, name, &out->doc);
+    if (code != RT_OK) return code == RT_E_ABSENT ? RT_OK : code;
+    if (!decode_known(out->doc.value, out)) return rt_fail(tx->err, RT_E_CORRUPT, 0, "a key cannot be read");
+    out->found = out->doc.expires_ms > tx->now_ms;
+    return RT_OK;
+}
+
+static rt_code keep_key(rt_tx *tx, const known *k, rt_id id) {
+    rt_buf b = {0};
+    rt_pack_u8(&b, KEY_FORMAT);
+    rt_pack_u64(&b, id);
+    rt_buf_add(&b, (rt_str){.ptr = (const char *)k->hash, .len = HASH_LEN});
+    rt_doc now = k->doc;
+    now.expires_ms = tx->now_ms + RT_CALL_KEY_KEPT_MS;
+    now.value = rt_pack_finish(&b, tx->arena);
+    if (now.value.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a key");
+    rt_tx_put_doc(tx, k->doc.version == 0 ? NULL : &k->doc, &now);
+    return RT_OK;
+}
+
+/* ---- scheduling ---------------------------------------------------------------------------------------- */
+
+void rt_call_place(rt_tx *tx, rt_job *job, int64_t due_ms) {
+    if (due_ms >= RT_LINE_DUE_MS) due_ms = RT_LINE_DUE_MS - 1;
+    job->due_ms = due_ms > tx->now_ms ? due_ms : 0;
+    job->state = RT_JOB_SCHEDULED;
+    if (job->due_ms > 0) return;
+    if (!(job->flags & RT_JOB_PULL)) {
+        rt_fanout_place(tx, job);
+        return;
+    }
+    job->state = RT_JOB_FREE;
+    job->due_ms = tx->now_ms; // since when it waits for a worker
+}
+
+/* Writes the call and its body. */
+static rt_code insert(rt_tx *tx, const rt_call_type *type, const rt_call *call, int64_t due_ms, rt_id *id) {
+    const rt_str body = rt_call_encode(tx->arena, call);
+    if (body.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for an event");
+    if (body.len > RT_BODY_BYTES_MAX)
+        return rt_fail(tx->err, RT_E_TOO_LARGE, 0, "an event with all that belongs to it has at most %d bytes",
+                       RT_BODY_BYTES_MAX);
+    const bool ordered = type->ordered || call->order_key.len > 0;
+    rt_job job = {
+        .id = rt_tx_new_id(tx),
+        .queue = type->queue,
+        .key_hash = ordered ? rt_hash_str(call->order_key) : 0,
+        .placed_ms = tx->now_ms,
+        .body_bytes = (uint32_t)body.len,
+        .flags = RT_JOB_CALL | (type->target.len == 0 ? RT_JOB_PULL : 0),
+    };
+    job.body = job.id;
+    *id = job.id;
+    rt_call_place(tx, &job, due_ms);
+    const rt_code code = ordered ? rt_line_join(tx, &job) : RT_OK;
+    if (code != RT_OK) return code;
+    rt_tx_put_body(tx, job.id, body);
+    rt_tx_insert_job(tx, &job);
+    return RT_OK;
+}
+
+rt_code rt_call_continue(rt_tx *tx, const rt_call_type *type, rt_str type_name, const rt_call *of, rt_id past,
+                         rt_id *id) {
+    rt_call call = *of;
+    call.type = type_name;
+    call.past = past;
+    return insert(tx, type, &call, tx->now_ms, id);
+}
+
+rt_code rt_call_schedule(rt_tx *tx, rt_str tenant, const rt_call_type *type, rt_str type_name, rt_call_item *item) {
+    known k = {.id = 0};
+    item->existed = false;
+    rt_code code = RT_OK;
+    if (item->key.len > 0) {
+        unsigned char hash[HASH_LEN];
+        if (!hash_of(item->payload, hash)) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a hash");
+        code = find_key(tx, tenant, type_name, item->key, &k);
+        if (code != RT_OK) return code;
+        if (k.found && memcmp(k.hash, hash, HASH_LEN) != 0)
+            return rt_fail(tx->err, RT_E_FENCED, 0, "this idempotency key came with another payload before");
+        item->existed = k.found;
+        item->id = k.id;
+        memcpy(k.hash, hash, HASH_LEN);
+    }
+    if (item->existed) return RT_OK;
+    const rt_call call = {.tenant = tenant,
+                          .type = type_name,
+                          .reason = item->reason,
+                          .order_key = item->order_key,
+                          .content_type = item->content_type,
+                          .payload = item->payload};
+    const int64_t delay_ms = item->delay_ms > 0 ? item->delay_ms : 0;
+    code = insert(tx, type, &call, tx->now_ms + delay_ms, &item->id);
+    return code == RT_OK && item->key.len > 0 ? keep_key(tx, &k, item->id) : code;
+}
+
+/* The type of an item: the one before it mostly has the same. */
+static rt_code load_type(rt_tx *tx, const rt_calls_schedule *c, rt_str name, rt_str *loaded, rt_call_type *type) {
+    if (loaded->ptr != NULL && rt_str_eq(*loaded, name)) return RT_OK;
+    uint64_t version;
+    const rt_code code = rt_call_type_load(tx, c->tenant, name, type, &version);
+    if (code != RT_OK) return code;
+    // Against a type that is deleted or changes between pushed and pulled meanwhile.
+    const rt_str doc = rt_call_type_name(tx->arena, c->tenant, name);
+    if (doc.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a name");
+    if (tx->guards_count < RT_CHANGE_GUARDS_MAX) rt_tx_guard(tx, RT_DOC_CALL_TYPE, doc, version);
+    *loaded = name;
+    return RT_OK;
+}
+
+static rt_code decide_schedule(rt_tx *tx, rt_command *cmd) {
+    rt_calls_schedule *c = (rt_calls_schedule *)cmd;
+    RT_ASSERT(c->count >= 1);
+    RT_ASSERT(c->count <= RT_CALLS_PER_REQUEST_MAX);
+    rt_str loaded = {0};
+    rt_call_type type;
+    for (uint32_t i = 0; i < c->count; i++) {
+        rt_call_item *item = &c->items[i];
+        c->bad_item = i;
+        const rt_str name = item->type.len > 0 ? item->type : c->type;
+        rt_code code = load_type(tx, c, name, &loaded, &type);
+        if (code == RT_E_ABSENT) (void)rt_fail(tx->err, code, 0, "there is no event type %.*s", RT_STR_ARG(name));
+        if (code == RT_OK) code = rt_call_schedule(tx, c->tenant, &type, name, item);
+        if (code != RT_OK) return code;
+    }
+    return RT_OK;
+}
+
+void rt_calls_schedule_init(rt_calls_schedule *c) {
+    *c = (rt_calls_schedule){.cmd = {.decide = decide_schedule}};
+}

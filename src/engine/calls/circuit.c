@@ -1,0 +1,227 @@
+#include "engine/calls/circuit.h"
+
+#include <stdlib.h>
+
+#include "engine/core.h"
+
+static bool has_brakes(const rt_brakes *b) {
+    return b->circuit != RT_CIRCUIT_CLOSED || b->forced || b->circuit_since_ms != 0 || b->pace_ms != 0;
+}
+
+static rt_brakes closed(const rt_brakes *was, int64_t since_ms) {
+    return (rt_brakes){
+        .circuit_since_ms = since_ms, .pace_until_ms = was->pace_until_ms, .pace_ms = was->pace_ms};
+}
+
+void rt_brakes_fit(rt_brakes *b, const rt_call_type *type) {
+    if (!type->circuit.enabled && !b->forced) *b = closed(b, 0);
+    if (!type->pace.enabled) b->pace_ms = 0;
+    if (!type->pace.enabled) b->pace_until_ms = 0;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------- */
+
+/* The brakes as this change leaves them so far. */
+static rt_brakes brakes_of(rt_tx *tx, const rt_queue *queue) {
+    const rt_op *written = rt_tx_queue_op(tx, queue->id);
+    return written != NULL && written->queue.now != NULL ? written->queue.now->brakes : queue->brakes;
+}
+
+static void put_brakes(rt_tx *tx, const rt_queue *queue, const rt_brakes *brakes) {
+    rt_op *written = rt_tx_queue_op(tx, queue->id);
+    rt_queue now = written != NULL && written->queue.now != NULL ? *written->queue.now : *queue;
+    now.brakes = *brakes;
+    if (written != NULL) rt_tx_change_queue(tx, written, &now);
+    else rt_tx_put_queue(tx, queue, &now);
+}
+
+/* A change of state is a line of the queue's history. */
+static void put_circuit(rt_tx *tx, const rt_queue *queue, const rt_brakes *brakes) {
+    rt_job line = {.id = queue->id, .queue = queue->id};
+    const char *name = rt_circuit_state_name((rt_circuit_state)brakes->circuit);
+    rt_tx_event(tx, &line, (rt_event){.type = RT_EVENT_CIRCUIT, .delay_ms = brakes->sleep_ms, .text = rt_str_of(name)});
+    put_brakes(tx, queue, brakes);
+    tx->frees = true;
+}
+
+static void open_circuit(rt_tx *tx, const rt_circuit_settings *s, rt_brakes *b) {
+    if (b->opened_ms == 0) b->opened_ms = tx->now_ms;
+    b->circuit = RT_CIRCUIT_OPEN;
+    b->probes = 0;
+    b->circuit_since_ms = tx->now_ms;
+    b->sleep_ms = rt_circuit_sleep_ms(s, b->sleep_ms);
+    b->circuit_until_ms = tx->now_ms + (int64_t)b->sleep_ms;
+}
+
+/* ---- starting ------------------------------------------------------------------------------------------ */
+
+static void half_open(rt_tx *tx, const rt_queue *queue, rt_brakes *b) {
+    b->circuit = RT_CIRCUIT_HALF_OPEN;
+    b->circuit_since_ms = tx->now_ms;
+    b->circuit_until_ms = 0;
+    b->probes = 0;
+    put_circuit(tx, queue, b);
+}
+
+rt_code rt_brakes_start(rt_tx *tx, const rt_queue *queue, const rt_call_type *type) {
+    rt_brakes b = brakes_of(tx, queue);
+    if (b.circuit != RT_CIRCUIT_OPEN) return RT_OK;
+    rt_lane_brakes look = {.stored = b, .circuit = type->circuit};
+    int64_t again_ms;
+    if (rt_lane_brakes_room(&look, 0, tx->now_ms, &again_ms) == 0) {
+        rt_lane *lane = tx->engine == NULL ? NULL : rt_map_get(&tx->engine->schedule.lanes, queue->id);
+        if (lane != NULL) lane->known = false;
+        return rt_fail(tx->err, RT_E_CONFLICT, 0, "the circuit is open");
+    }
+    half_open(tx, queue, &b);
+    return RT_OK;
+}
+
+/* The lane's brakes with what was just read; without an engine around, none that live in memory. */
+static rt_lane_brakes *know(rt_tx *tx, const rt_queue *queue, const rt_call_type *type) {
+    rt_lane *lane = tx->engine == NULL ? NULL : rt_schedule_lane(&tx->engine->schedule, queue->id);
+    rt_lane_brakes *b = lane == NULL ? rt_arena_alloc(tx->arena, sizeof *b) : rt_schedule_brakes(lane);
+    if (b == NULL) return NULL;
+    // What the window knows is of another time: the circuit has been somewhere else meanwhile.
+    if (b->stored.circuit_since_ms != queue->brakes.circuit_since_ms) b->window = (rt_circuit_window){0};
+    b->stored = queue->brakes;
+    b->circuit = type == NULL ? (rt_circuit_settings){0} : type->circuit;
+    b->rate_per_s = type == NULL ? 0 : type->rate_per_s;
+    b->pull = type != NULL && type->target.len == 0;
+    return b;
+}
+
+rt_code rt_brakes_room(rt_tx *tx, const rt_queue *queue, const rt_call_type *type, uint32_t under_way, uint32_t *room,
+                       int64_t *again_ms) {
+    const rt_lane_brakes *b = know(tx, queue, type);
+    if (b == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a queue's brakes");
+    *room = rt_lane_brakes_room(b, under_way, tx->now_ms, again_ms);
+    return RT_OK;
+}
+
+/* ---- learning ------------------------------------------------------------------------------------------ */
+
+/* Was it a probe, or is it of the time before? A clock that was set back does not tell. */
+static bool is_probe(const rt_tx *tx, const rt_brakes *b, uint32_t took_ms) {
+    return tx->now_ms < b->circuit_since_ms || tx->now_ms - (int64_t)took_ms >= b->circuit_since_ms;
+}
+
+static void judge_probe(rt_tx *tx, const rt_queue *queue, const rt_circuit_settings *s, rt_brakes *b, bool failed) {
+    if (failed) {
+        open_circuit(tx, s, b);
+        put_circuit(tx, queue, b);
+    } else if (++b->probes >= s->probes) {
+        *b = closed(b, tx->now_ms);
+        put_circuit(tx, queue, b);
+    } else {
+        put_brakes(tx, queue, b);
+    }
+}
+
+static rt_code keep_lesson(rt_tx *tx, rt_id queue, bool failed, uint32_t took_ms) {
+    rt_lesson *lesson = rt_arena_alloc(tx->arena, sizeof *lesson);
+    if (lesson == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a lesson");
+    *lesson = (rt_lesson){.queue = queue, .failed = failed, .took_ms = took_ms, .next = tx->lessons};
+    tx->lessons = lesson;
+    return RT_OK;
+}
+
+rt_code rt_brakes_learn(rt_tx *tx, const rt_queue *queue, const rt_call_type *type, bool failed, uint32_t took_ms) {
+    rt_brakes b = brakes_of(tx, queue);
+    if (type->pace.enabled) {
+        const uint32_t pace_ms = rt_pace_next_ms(&type->pace, b.pace_ms, failed);
+        const bool changed = pace_ms != b.pace_ms || pace_ms > 0;
+        b.pace_ms = pace_ms;
+        b.pace_until_ms = pace_ms > 0 ? tx->now_ms + (int64_t)pace_ms : 0;
+        if (changed) put_brakes(tx, queue, &b);
+    }
+    if (!type->circuit.enabled || b.forced) return RT_OK;
+    if (b.circuit == RT_CIRCUIT_CLOSED) return keep_lesson(tx, queue->id, failed, took_ms);
+    if (b.circuit == RT_CIRCUIT_HALF_OPEN && is_probe(tx, &b, took_ms))
+        judge_probe(tx, queue, &type->circuit, &b, failed || rt_circuit_is_slow(&type->circuit, took_ms));
+    return RT_OK;
+}
+
+/* ---- the machine's ------------------------------------------------------------------------------------- */
+
+rt_code rt_circuit_know(rt_tx *tx, rt_lane *lane, const rt_queue *queue) {
+    if (queue->kind != RT_QUEUE_CALLS && !has_brakes(&queue->brakes)) {
+        free(lane->brakes);
+        lane->brakes = NULL;
+        return RT_OK;
+    }
+    rt_queue record = *queue;
+    rt_call_type type;
+    rt_code code = RT_E_ABSENT;
+    if (queue->kind == RT_QUEUE_CALLS) code = rt_call_type_of_queue(tx, queue->id, &record, &type);
+    if (code != RT_OK && code != RT_E_ABSENT) return code;
+    if (know(tx, &record, code == RT_OK ? &type : NULL) != NULL) return RT_OK;
+    return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a queue's brakes");
+}
+
+bool rt_circuit_note(rt_lane *lane, const rt_lesson *lesson, int64_t now_ms) {
+    rt_lane_brakes *b = lane->brakes;
+    if (b == NULL || b->tripped || !b->circuit.enabled) return false;
+    if (b->stored.circuit != RT_CIRCUIT_CLOSED || b->stored.forced) return false;
+    rt_circuit_window_add(&b->window, &b->circuit, now_ms, lesson->failed, lesson->took_ms);
+    b->tripped = rt_circuit_trips(&b->window, &b->circuit, now_ms);
+    return b->tripped;
+}
+
+static rt_code decide_trip(rt_tx *tx, rt_command *cmd) {
+    const rt_circuit_trip *c = (rt_circuit_trip *)cmd;
+    rt_queue queue;
+    rt_call_type type;
+    const rt_code code = rt_call_type_of_queue(tx, c->queue, &queue, &type);
+    if (code != RT_OK) return code == RT_E_ABSENT ? RT_OK : code;
+    rt_brakes b = queue.brakes;
+    if (b.circuit != RT_CIRCUIT_CLOSED || b.forced || !type.circuit.enabled) return RT_OK;
+    open_circuit(tx, &type.circuit, &b);
+    put_circuit(tx, &queue, &b);
+    return RT_OK;
+}
+
+void rt_circuit_trip_init(rt_circuit_trip *c) { *c = (rt_circuit_trip){.cmd = {.decide = decide_trip}}; }
+
+/* ---- an operator's ------------------------------------------------------------------------------------- */
+
+static rt_brakes ordered(const rt_tx *tx, const rt_brakes *was, rt_circuit_order order, bool governed) {
+    rt_brakes b = closed(was, 0);
+    b.forced = order != RT_CIRCUIT_AUTO;
+    if (order == RT_CIRCUIT_FORCE_OPEN) {
+        b.circuit = RT_CIRCUIT_OPEN;
+        b.circuit_since_ms = tx->now_ms;
+        b.opened_ms = was->opened_ms > 0 ? was->opened_ms : tx->now_ms;
+    } else if (order == RT_CIRCUIT_AUTO && governed && was->circuit == RT_CIRCUIT_OPEN) {
+        // Nobody knows how the target is by now: probes find out.
+        b.circuit = RT_CIRCUIT_HALF_OPEN;
+        b.circuit_since_ms = b.opened_ms = tx->now_ms;
+    }
+    return b;
+}
+
+static rt_code decide_order(rt_tx *tx, rt_command *cmd) {
+    const rt_queue_circuit *c = (rt_queue_circuit *)cmd;
+    rt_queue queue;
+    rt_code code = rt_view_queue(tx->view, c->id, &queue);
+    if (code != RT_OK) return code;
+    if (queue.gone) return rt_fail(tx->err, RT_E_ABSENT, 0, "the queue is being removed");
+    queue.name = rt_arena_dup(tx->arena, queue.name);
+    if (queue.name.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a queue's name");
+    bool governed = false;
+    if (queue.kind == RT_QUEUE_CALLS) {
+        rt_queue record;
+        rt_call_type type;
+        code = rt_call_type_of_queue(tx, c->id, &record, &type);
+        if (code != RT_OK && code != RT_E_ABSENT) return code;
+        governed = code == RT_OK && type.circuit.enabled;
+    }
+    const bool forced = c->order != RT_CIRCUIT_AUTO;
+    const uint8_t wanted = c->order == RT_CIRCUIT_FORCE_OPEN ? RT_CIRCUIT_OPEN : RT_CIRCUIT_CLOSED;
+    if (queue.brakes.forced == forced && (!forced || queue.brakes.circuit == wanted)) return RT_OK;
+    const rt_brakes b = ordered(tx, &queue.brakes, c->order, governed);
+    put_circuit(tx, &queue, &b);
+    return RT_OK;
+}
+
+void rt_queue_circuit_init(rt_queue_circuit *c) { *c = (rt_queue_circuit){.cmd = {.decide = decide_order}}; }
