@@ -83,10 +83,16 @@ static void count_end(rt_tally *t, const rt_job *was, const rt_job *now) {
     else if (message) t->deleted++;
 }
 
+static void count_call(rt_tally *t, const rt_job *was, const rt_job *now) {
+    if (was != NULL && was->state == RT_JOB_DEAD && now->state != RT_JOB_DEAD && now->state != RT_JOB_DONE) t->redriven++;
+    if (now->state == RT_JOB_DEAD) t->dead[now->reason]++;
+}
+
 /* A holder is no message of anybody's: it only keeps a body while its fan-out goes on. Nor is work, whose events count, nor
  * are tasks, whose orders count. */
 static void count_job(rt_tally *t, const rt_job *was, const rt_job *now) {
-    if (now->flags & (RT_JOB_HOLDER | RT_JOB_WORK | RT_JOB_TASK)) return;
+    if (now->flags & RT_JOB_CALL) count_call(t, was, now);
+    if (now->flags & (RT_JOB_HOLDER | RT_JOB_WORK | RT_JOB_TASK | RT_JOB_CALL)) return;
     const bool message = (now->flags & RT_JOB_PULL) != 0;
     if (was == NULL && message) t->posted++;
     if (was == NULL && !message) t->created++;
@@ -102,9 +108,22 @@ static void tell_of_work(rt_engine *e, const rt_job *job) {
     rt_waiting_tell(e, job->key_hash);
 }
 
+/* Workers have fetched it: that is a start. */
+static void note_fetched(rt_engine *e, const rt_job *job) {
+    const rt_lane *lane = rt_map_get(&e->schedule.lanes, job->queue);
+    if (lane != NULL && lane->brakes != NULL) rt_lane_brakes_started(lane->brakes, e->now_ms);
+}
+
+static void note_call(rt_engine *e, const rt_job *job) {
+    if (!(job->flags & RT_JOB_PULL)) return;
+    if (job->state == RT_JOB_FREE) rt_waiting_tell(e, job->queue);
+    if (job->state == RT_JOB_LEASED) note_fetched(e, job);
+}
+
 static void note_job(rt_engine *e, rt_tally *t, const rt_job *was, const rt_job *now) {
     if (now == NULL) return;
     if (now->flags & RT_JOB_WORK) tell_of_work(e, now);
+    if (now->flags & RT_JOB_CALL) note_call(e, now);
     count_job(t, was, now);
     if (now->state == RT_JOB_READY) e->ready_pending = true;
     const bool waits =
@@ -114,8 +133,16 @@ static void note_job(rt_engine *e, rt_tally *t, const rt_job *was, const rt_job 
     if (now->state != RT_JOB_DONE && now->state != RT_JOB_DEAD) note_expiry(e, now->expires_ms);
 }
 
-static void note_queue(rt_engine *e, const rt_queue *queue) {
-    if (queue->kind == RT_QUEUE_WORK) rt_waiting_wake_all(e); // it may have been resumed
+/* Has what holds workers up changed? The pace, which changes with every outcome, is waited for by time. */
+static bool lets_workers_on(const rt_queue *was, const rt_queue *now) {
+    if (now->kind == RT_QUEUE_WORK || was == NULL) return now->kind == RT_QUEUE_WORK;
+    if (now->kind != RT_QUEUE_CALLS) return false;
+    const rt_brakes *a = &was->brakes, *b = &now->brakes;
+    return a->circuit != b->circuit || a->forced != b->forced || a->probes != b->probes || a->pace_ms == b->pace_ms;
+}
+
+static void note_queue(rt_engine *e, const rt_queue *was, const rt_queue *queue) {
+    if (lets_workers_on(was, queue)) rt_waiting_wake_all(e); // it may have been resumed
     rt_lane *lane = rt_map_get(&e->schedule.lanes, queue->id);
     if (lane == NULL) return;
     lane->known = false;
@@ -155,15 +182,27 @@ static void note_event(rt_engine *e, rt_tally *t, const rt_event *event) {
         t->failed[event->reason]++;
 }
 
+/* Without memory for it the circuit learns less. */
+static void note_lessons(rt_batch *b, const rt_lesson *lessons) {
+    for (const rt_lesson *l = lessons; l != NULL; l = l->next) {
+        rt_lesson *kept = malloc(sizeof *kept);
+        if (kept == NULL) return;
+        *kept = *l;
+        kept->next = b->lessons;
+        b->lessons = kept;
+    }
+}
+
 static void note_change(rt_engine *e, const rt_tx *tx) {
     rt_tally *t = &e->open->tally;
     t->changes++;
+    note_lessons(e->open, tx->lessons);
     for (uint32_t i = 0; i < tx->ops_count; i++) {
         const rt_op *op = &tx->ops[i];
         switch (op->kind) {
         case RT_OP_JOB: note_job(e, t, op->job.was, op->job.now); break;
         case RT_OP_QUEUE:
-            if (op->queue.now != NULL) note_queue(e, op->queue.now);
+            if (op->queue.now != NULL) note_queue(e, op->queue.was, op->queue.now);
             break;
         case RT_OP_LEASE:
             if (op->lease.now != NULL) note_expiry(e, op->lease.now->until_ms);
@@ -268,13 +307,22 @@ void rt_batch_decide(rt_engine *e, size_t max) {
 
 /* ---- ending --------------------------------------------------------------------------------------------------------- */
 
+void rt_batch_free(rt_batch *b) {
+    if (b == NULL) return;
+    for (rt_lesson *l = b->lessons, *next; l != NULL; l = next) {
+        next = l->next;
+        free(l);
+    }
+    free(b);
+}
+
 void rt_batch_submit(rt_engine *e) {
     rt_batch *b = e->open;
     if (b == NULL) return;
     e->open = NULL;
     if (b->commands.first == NULL && b->flights == NULL && b->tally.changes == 0 && !b->tidied) {
         rt_store_abandon(e->store);
-        free(b);
+        rt_batch_free(b);
         return;
     }
     b->next = NULL;
@@ -365,6 +413,7 @@ static void settle_durable(rt_engine *e, rt_batch *b) {
         f->next = NULL;
         start_flight(e, f);
     }
+    for (const rt_lesson *l = b->lessons; l != NULL; l = l->next) rt_upkeep_lesson(e, l);
     answer(e, b);
 }
 
@@ -406,7 +455,7 @@ void rt_batch_settle(rt_engine *e) {
         e->ended_count--;
         if (end == RT_BATCH_DURABLE) settle_durable(e, b);
         else settle_failed(e, b, &why);
-        free(b);
+        rt_batch_free(b);
         why = (rt_err){0};
     }
 }

@@ -54,6 +54,7 @@ typedef struct rt_batch {
     uint64_t begun_us;
     bool tidied;              /* upkeep of the store may have written */
     rt_id ready_from;         /* where the FIFO stood before */
+    rt_lesson *lessons;       /* owned; for the circuits, when it is durable */
     struct rt_batch *next;
 } rt_batch;
 
@@ -118,6 +119,7 @@ rt_code rt_batch_apply(rt_engine *e, rt_tx *tx);
 void rt_batch_decide(rt_engine *e, size_t max);
 /* Submits the open batch, if anything is in it. */
 void rt_batch_submit(rt_engine *e);
+void rt_batch_free(rt_batch *b); /* NULL is a no-op */
 /* Settles all batches that have ended: done, attempts started, or undone. */
 void rt_batch_settle(rt_engine *e);
 
@@ -131,6 +133,7 @@ void rt_upkeep(rt_engine *e);                                /* submits what is 
 void rt_upkeep_cursor(rt_engine *e, rt_id id);               /* a cursor was written */
 int64_t rt_upkeep_next_ms(const rt_engine *e);
 void rt_upkeep_outcome(rt_engine *e, const rt_outcome *o);   /* an attempt has ended */
+void rt_upkeep_lesson(rt_engine *e, const rt_lesson *lesson); /* durable: a circuit may open */
 void rt_upkeep_close(rt_engine *e);
 
 #endif

@@ -127,7 +127,7 @@ static void set_back(rt_engine *e, int64_t by_ms) {
     e->publish_at_ms = INT64_MIN;
     e->patrol_at_ms = INT64_MIN;
     e->store_pause_until_ms = INT64_MIN;
-    e->schedule.credit_at_ms = e->now_ms;
+    rt_schedule_set_back(&e->schedule, e->now_ms);
 }
 
 int64_t rt_engine_step(rt_engine *e, int64_t now_ms) {
@@ -178,7 +178,7 @@ void rt_engine_close(rt_engine *e) {
     for (rt_batch *b = e->ended_first, *next; b != NULL; b = next) {
         next = b->next;
         refuse_all(&b->commands);
-        free(b);
+        rt_batch_free(b);
     }
     rt_waiting_deinit(e);
     refuse_all(&e->inbox);

@@ -37,10 +37,21 @@ static rt_code end_job(rt_tx *tx, rt_id id) {
     return RT_OK;
 }
 
-static rt_code end_lease(rt_tx *tx, rt_id id) {
+static rt_code end_lease(rt_tx *tx, rt_id id, bool *left) {
     rt_lease lease;
     const rt_code code = rt_view_lease(tx->view, id, &lease);
-    return code == RT_OK ? rt_lease_end(tx, &lease) : code;
+    return code == RT_OK ? rt_lease_end(tx, &lease, left) : code;
+}
+
+/* A call was dead for as long as its type keeps it, unless it was redriven meanwhile. */
+static rt_code end_dead_call(rt_tx *tx, rt_str name) {
+    rt_job job;
+    const rt_code code = rt_view_job(tx->view, rt_get_be64((const unsigned char *)name.ptr), &job);
+    if (code != RT_OK && code != RT_E_ABSENT) return code;
+    const uint64_t generation = rt_get_be64((const unsigned char *)name.ptr + 8);
+    if (code == RT_OK && job.state == RT_JOB_DEAD && job.generation == generation)
+        rt_job_end(tx, &job, RT_REASON_EXPIRED);
+    return RT_OK;
 }
 
 static rt_code end_doc(rt_tx *tx, const rt_expiry *entry, bool *left) {
@@ -51,14 +62,14 @@ static rt_code end_doc(rt_tx *tx, const rt_expiry *entry, bool *left) {
     if (entry->doc_kind == RT_DOC_SUBSCRIPTION) return rt_subscription_remove(tx, &doc);
     if (entry->doc_kind == RT_DOC_SESSION) return rt_session_end(tx, &doc, left);
     rt_tx_put_doc(tx, &doc, NULL);
-    return RT_OK;
+    return entry->doc_kind == RT_DOC_CALL_DEAD ? end_dead_call(tx, doc.name) : RT_OK;
 }
 
 /* *left: it is not over yet, the next step goes on with it. */
 static rt_code end_entry(rt_tx *tx, const rt_expiry *entry, bool *left) {
     switch (entry->kind) {
     case RT_EXPIRY_JOB: return end_job(tx, entry->id);
-    case RT_EXPIRY_LEASE: return end_lease(tx, entry->id);
+    case RT_EXPIRY_LEASE: return end_lease(tx, entry->id, left);
     case RT_EXPIRY_DOC: return end_doc(tx, entry, left);
     }
     return rt_fail(tx->err, RT_E_CORRUPT, 0, "unknown kind of expiry");

@@ -110,6 +110,16 @@ static uint32_t suspect_allowance(const rt_schedule *s, int64_t now_ms) {
     return starts < half - s->suspects_in_flight ? starts : half - s->suspects_in_flight;
 }
 
+void rt_schedule_set_back(rt_schedule *s, int64_t now_ms) {
+    s->credit_at_ms = now_ms;
+    size_t at = 0;
+    for (rt_lane *lane; (lane = rt_map_next(&s->lanes, &at)) != NULL;) {
+        if (lane->brakes == NULL) continue;
+        rt_lane_brakes_set_back(lane->brakes, now_ms);
+        if (lane->backlog) rt_schedule_turn(s, lane); // it may be waiting for a time that is now far away
+    }
+}
+
 bool rt_schedule_is_full(const rt_schedule *s) {
     return s->in_flight >= s->in_flight_max || s->bytes >= s->bytes_max;
 }

@@ -91,6 +91,8 @@ void rt_schedule_turn(rt_schedule *s, rt_lane *lane);
 
 /* Nothing more may start, whichever lane's turn it is: all places, or all memory for attempts, are taken. */
 bool rt_schedule_is_full(const rt_schedule *s);
+/* The clock was set back. */
+void rt_schedule_set_back(rt_schedule *s, int64_t now_ms);
 /* How many attempts the lane may start now, 0 included. */
 uint32_t rt_schedule_room(rt_schedule *s, const rt_lane *lane, int64_t now_ms);
 void rt_schedule_started(rt_schedule *s, rt_lane *lane, size_t bytes, int64_t now_ms);

@@ -1,5 +1,6 @@
 #include <stdlib.h>
 
+#include "engine/calls/circuit.h"
 #include "engine/core.h"
 
 enum { PAGE_JOBS = 64 };
@@ -51,7 +52,14 @@ static rt_code list_page(rt_engine *e, const rt_job_range *range, rt_each_job *e
     return code;
 }
 
-/* Reads pause and concurrency of a queue whose record is new or has changed. */
+/* Most queues have none, and cost no further look. */
+static rt_code know_brakes(rt_engine *e, rt_lane *lane, const rt_queue *queue) {
+    if (lane->brakes == NULL && !rt_circuit_has_brakes(queue)) return RT_OK;
+    rt_tx *tx = rt_batch_tx(e);
+    return tx == NULL ? RT_E_UNAVAILABLE : rt_circuit_know(tx, lane, queue);
+}
+
+/* Reads pause, concurrency and brakes of a queue whose record is new or has changed. */
 static rt_code know_lane(rt_engine *e, rt_lane *lane) {
     if (lane->known) return RT_OK;
     rt_queue queue = {0};
@@ -60,6 +68,7 @@ static rt_code know_lane(rt_engine *e, rt_lane *lane) {
         rt_view *view = rt_store_batch(e->store, &e->err);
         if (view == NULL) return RT_E_UNAVAILABLE;
         code = rt_view_queue(view, lane->queue, &queue);
+        if (code == RT_OK) code = know_brakes(e, lane, &queue);
         if (code == RT_E_AGAIN && rt_store_load(e->store, &e->err) != RT_OK) return RT_E_UNAVAILABLE;
     }
     if (code != RT_OK && code != RT_E_ABSENT) return code;
@@ -183,6 +192,16 @@ static bool start_page(rt_engine *e, rt_lane *lane, page *p, rt_code *code) {
     return true;
 }
 
+/* Nothing of the lane may start: it waits for the time when something may, or else for an outcome or a change. */
+static bool is_braked(rt_engine *e, rt_lane *lane) {
+    int64_t again_ms;
+    if (lane->brakes == NULL || lane->brakes->pull) return false;
+    if (rt_lane_brakes_room(lane->brakes, lane->in_flight, e->now_ms, &again_ms) > 0) return false;
+    lane->backlog = true;
+    if (again_ms != INT64_MAX) (void)rt_schedule_wake(&e->schedule, lane->queue, again_ms);
+    return true;
+}
+
 /* One turn of a lane; returns how many jobs it looked at. */
 static uint32_t serve(rt_engine *e, rt_lane *lane, uint32_t budget, rt_code *code) {
     *code = know_lane(e, lane);
@@ -193,6 +212,7 @@ static uint32_t serve(rt_engine *e, rt_lane *lane, uint32_t budget, rt_code *cod
             (void)rt_schedule_wake(&e->schedule, lane->queue, lane->paused_until_ms);
         return 0;
     }
+    if (is_braked(e, lane)) return 0;
     page p;
     init_page(&p, e, budget < RT_LANE_QUANTUM ? budget : RT_LANE_QUANTUM);
     const rt_job_range range = {

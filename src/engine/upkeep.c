@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/pack.h"
+#include "engine/calls/circuit.h"
 #include "engine/core.h"
 
 /* Every command here belongs to the engine itself and is asked again until it is durable: nobody else would. */
@@ -84,6 +85,38 @@ static void settle_overdue(rt_engine *e) {
         (void)rt_heap_set(&e->flights.deadlines, &flight->deadline, e->now_ms + RT_STORE_PAUSE_MS);
         return; // no memory: try again a little later
     }
+}
+
+/* ---- circuits ------------------------------------------------------------------------------------------------------ */
+
+static void trip_done(rt_command *cmd) {
+    rt_engine *e = cmd->ctx;
+    if (must_repeat(cmd)) {
+        submit_own(e, cmd);
+        return;
+    }
+    rt_lane *lane = rt_map_get(&e->schedule.lanes, ((rt_circuit_trip *)cmd)->queue);
+    if (lane != NULL) {
+        if (lane->brakes != NULL) lane->brakes->tripped = false;
+        rt_schedule_turn(&e->schedule, lane);
+    }
+    rt_waiting_wake_all(e);
+    free(cmd);
+}
+
+void rt_upkeep_lesson(rt_engine *e, const rt_lesson *lesson) {
+    rt_lane *lane = rt_map_get(&e->schedule.lanes, lesson->queue);
+    if (lane == NULL || !rt_circuit_note(lane, lesson, e->now_ms)) return;
+    rt_circuit_trip *trip = malloc(sizeof *trip);
+    if (trip == NULL) { // the next failure tries again
+        lane->brakes->tripped = false;
+        return;
+    }
+    rt_circuit_trip_init(trip);
+    trip->queue = lesson->queue;
+    trip->cmd.done = trip_done;
+    trip->cmd.ctx = e;
+    submit_own(e, &trip->cmd);
 }
 
 /* ---- expiry -------------------------------------------------------------------------------------------------------- */
@@ -315,5 +348,6 @@ void rt_upkeep_close(rt_engine *e) {
     while ((cmd = rt_command_list_pop(&e->own)) != NULL) {
         if (cmd->done == settle_done) free_settle((own_settle *)cmd);
         else if (cmd->done == cursor_done) free(task_of(cmd));
+        else if (cmd->done == trip_done) free(cmd);
     }
 }

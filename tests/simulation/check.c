@@ -98,6 +98,7 @@ static void tell(const landing *l, const rt_job *job, told_story *story, const r
     case RT_EVENT_PROGRESS:
     case RT_EVENT_RELEASED:
     case RT_EVENT_CIRCUIT:
+    case RT_EVENT_CLAIMED:
     case RT_EVENT_NONE:
     case RT_EVENT_TYPE_COUNT: break;
     }

@@ -4,10 +4,6 @@
 
 #include "engine/core.h"
 
-static bool has_brakes(const rt_brakes *b) {
-    return b->circuit != RT_CIRCUIT_CLOSED || b->forced || b->circuit_since_ms != 0 || b->pace_ms != 0;
-}
-
 static rt_brakes closed(const rt_brakes *was, int64_t since_ms) {
     return (rt_brakes){
         .circuit_since_ms = since_ms, .pace_until_ms = was->pace_until_ms, .pace_ms = was->pace_ms};
@@ -144,8 +140,12 @@ rt_code rt_brakes_learn(rt_tx *tx, const rt_queue *queue, const rt_call_type *ty
 
 /* ---- the machine's ------------------------------------------------------------------------------------- */
 
+bool rt_circuit_has_brakes(const rt_queue *queue) {
+    return queue->kind == RT_QUEUE_CALLS || queue->brakes.forced || queue->brakes.circuit != RT_CIRCUIT_CLOSED;
+}
+
 rt_code rt_circuit_know(rt_tx *tx, rt_lane *lane, const rt_queue *queue) {
-    if (queue->kind != RT_QUEUE_CALLS && !has_brakes(&queue->brakes)) {
+    if (!rt_circuit_has_brakes(queue)) {
         free(lane->brakes);
         lane->brakes = NULL;
         return RT_OK;

@@ -34,6 +34,7 @@ rt_code rt_brakes_room(rt_tx *tx, const rt_queue *queue, const rt_call_type *typ
 /* ---- for the machine --------------------------------------------------------------------------------------- */
 
 struct rt_engine;
+bool rt_circuit_has_brakes(const rt_queue *queue); /* false: nothing but a pause slows it down */
 /* Reads what slows the lane's queue down. */
 rt_code rt_circuit_know(rt_tx *tx, rt_lane *lane, const rt_queue *queue);
 /* What an attempt taught is durable: into the window of its queue. True: that opens the circuit: rt_circuit_trip. */
