@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/base64.h"
 #include "json/tree.h"
 
 enum { SECRET_BYTES_MIN = 24, SECRET_BYTES_MAX = 64 };
@@ -112,24 +113,10 @@ rt_code rt_target_headers(const json_t *headers, const char *field, rt_arena *ar
 
 /* ---- secrets -------------------------------------------------------------------------------------------------------- */
 
-/* Bytes that base64 text stands for; SIZE_MAX: it is none. */
-static size_t base64_bytes(rt_str s) {
-    size_t digits = 0, padding = 0;
-    for (size_t i = 0; i < s.len; i++) {
-        const char c = s.ptr[i];
-        const bool alnum = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-        if (c == '=') padding++;
-        else if (padding > 0 || (!alnum && c != '+' && c != '/')) return SIZE_MAX;
-        else digits++;
-    }
-    if (s.len % 4 != 0 || padding > 2) return SIZE_MAX;
-    return digits * 6 / 8;
-}
-
 static bool is_secret(rt_str s) {
     const rt_str prefix = RT_STR("whsec_");
     if (!rt_str_starts(s, prefix)) return false;
-    const size_t bytes = base64_bytes(behind(s, prefix.len));
+    const size_t bytes = rt_base64_decode(behind(s, prefix.len), NULL);
     return bytes != SIZE_MAX && bytes >= SECRET_BYTES_MIN && bytes <= SECRET_BYTES_MAX;
 }
 
