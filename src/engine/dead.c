@@ -1,3 +1,4 @@
+#include "engine/calls/call.h"
 #include "engine/cursor.h"
 #include "engine/job.h"
 #include "engine/messages/message.h"
@@ -38,6 +39,14 @@ static rt_code find_subscription(rt_tx *tx, const rt_job *job, bool *there) {
     return code == RT_E_ABSENT ? RT_OK : code;
 }
 
+/* *there false: nobody to send it to is left, and nothing was done. */
+static rt_code redrive_job(rt_tx *tx, const rt_job *job, bool *there) {
+    if (job->flags & RT_JOB_CALL) return rt_call_redrive(tx, job, there);
+    const rt_code code = find_subscription(tx, job, there);
+    if (code == RT_OK && *there) redrive(tx, job);
+    return code;
+}
+
 /* A job that has not ended, for an operator. RT_E_ABSENT. */
 static rt_code load_job(rt_tx *tx, rt_id id, rt_job *out) {
     const rt_code code = rt_view_job(tx->view, id, out);
@@ -53,13 +62,10 @@ static rt_code decide_redrive(rt_tx *tx, rt_command *cmd) {
     if (code != RT_OK) return code;
     if (job.state != RT_JOB_DEAD) return rt_fail(tx->err, RT_E_FENCED, 0, "the job is not dead");
     bool there;
-    code = find_subscription(tx, &job, &there);
-    if (code != RT_OK) return code;
-    if (!there) {
-        return rt_fail(tx->err, RT_E_INVALID, 0, "its subscription is gone: nobody to deliver it to");
-    }
-    redrive(tx, &job);
-    return RT_OK;
+    code = redrive_job(tx, &job, &there);
+    if (code != RT_OK || there) return code;
+    return rt_fail(tx->err, RT_E_INVALID, 0, "its %s is gone: nobody to deliver it to",
+                   job.flags & RT_JOB_CALL ? "event type" : "subscription");
 }
 
 void rt_dead_redrive_init(rt_dead_redrive *c) { *c = (rt_dead_redrive){.cmd = {.decide = decide_redrive}}; }
@@ -76,6 +82,7 @@ static rt_code decide_delete(rt_tx *tx, rt_command *cmd) {
     }
     const bool dead = job.state == RT_JOB_DEAD;
     if (c->only_dead && !dead) return rt_fail(tx->err, RT_E_FENCED, 0, "the job is not dead");
+    if (job.flags & RT_JOB_CALL) return rt_call_delete(tx, &job);
     rt_job_end(tx, &job, RT_REASON_DELETED);
     return dead ? rt_queue_forget(tx, job.queue, 1) : RT_OK;
 }
@@ -126,11 +133,10 @@ static rt_code handle_run(rt_tx *tx, const rt_cursor *c, const rt_job *jobs, uin
         for (uint32_t i = 0; i < count; i++) rt_job_end(tx, &jobs[i], RT_REASON_DELETED);
         return rt_queue_forget(tx, jobs[0].queue, count);
     }
-    bool there;
-    const rt_code code = find_subscription(tx, &jobs[0], &there);
-    if (code != RT_OK) return code;
-    for (uint32_t i = 0; i < count && there; i++) redrive(tx, &jobs[i]);
-    return RT_OK;
+    bool there = true; // one subscription or type has them all
+    rt_code code = RT_OK;
+    for (uint32_t i = 0; i < count && there && code == RT_OK; i++) code = redrive_job(tx, &jobs[i], &there);
+    return code;
 }
 
 rt_code rt_dead_slice(rt_tx *tx, rt_cursor *c, bool *finished) {

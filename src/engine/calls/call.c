@@ -5,6 +5,7 @@
 
 #include "engine/calls/call_parts.h"
 #include "engine/calls/line.h"
+#include "engine/job.h"
 #include "engine/messages/fanout.h"
 
 enum { FORMAT = 1, KEY_FORMAT = 1, HASH_LEN = 32 };
@@ -105,15 +106,10 @@ static rt_code keep_key(rt_tx *tx, const known *k, rt_id id) {
 
 void rt_call_place(rt_tx *tx, rt_job *job, int64_t due_ms) {
     if (due_ms >= RT_LINE_DUE_MS) due_ms = RT_LINE_DUE_MS - 1;
-    job->due_ms = due_ms > tx->now_ms ? due_ms : 0;
-    job->state = RT_JOB_SCHEDULED;
-    if (job->due_ms > 0) return;
-    if (!(job->flags & RT_JOB_PULL)) {
-        rt_fanout_place(tx, job);
-        return;
-    }
-    job->state = RT_JOB_FREE;
-    job->due_ms = tx->now_ms; // since when it waits for a worker
+    const bool at_once = due_ms <= tx->now_ms;
+    // The FIFO is for new jobs only: it is taken in the order of ids, and never looked at again behind what was taken.
+    job->state = at_once && (job->flags & RT_JOB_PULL) ? RT_JOB_FREE : RT_JOB_SCHEDULED;
+    job->due_ms = at_once ? tx->now_ms : due_ms; // FREE: since when it waits for a worker
 }
 
 /* Writes the call and its body. */
@@ -135,6 +131,7 @@ static rt_code insert(rt_tx *tx, const rt_call_type *type, const rt_call *call, 
     job.body = job.id;
     *id = job.id;
     rt_call_place(tx, &job, due_ms);
+    if (due_ms <= tx->now_ms && !(job.flags & RT_JOB_PULL)) rt_fanout_place(tx, &job);
     const rt_code code = ordered ? rt_line_join(tx, &job) : RT_OK;
     if (code != RT_OK) return code;
     rt_tx_put_body(tx, job.id, body);
@@ -149,6 +146,39 @@ rt_code rt_call_continue(rt_tx *tx, const rt_call_type *type, rt_str type_name, 
     call.past = past;
     return insert(tx, type, &call, tx->now_ms, id);
 }
+
+/* ---- an operator's ------------------------------------------------------------------------------------- */
+
+rt_code rt_call_redrive(rt_tx *tx, const rt_job *was, bool *there) {
+    RT_ASSERT(was->state == RT_JOB_DEAD);
+    rt_queue queue;
+    rt_call_type type;
+    rt_code code = rt_call_type_of_queue(tx, was->queue, &queue, &type);
+    *there = code == RT_OK;
+    if (code != RT_OK) return code == RT_E_ABSENT ? RT_OK : code;
+    rt_job now = *was;
+    now.reason = RT_REASON_NONE;
+    now.lease = 0;
+    now.attempt = 0;
+    now.interval_ms = 0;
+    now.generation++;
+    now.placed_ms = tx->now_ms; // or it would die of its age again at once
+    now.flags = RT_JOB_CALL | (type.target.len == 0 ? RT_JOB_PULL : 0); // as the type is now
+    rt_call_place(tx, &now, tx->now_ms);
+    if (now.key_hash != 0) code = rt_line_join(tx, &now);
+    rt_tx_event(tx, &now, (rt_event){.type = RT_EVENT_REDRIVEN});
+    rt_tx_update_job(tx, was, &now);
+    return code;
+}
+
+rt_code rt_call_delete(rt_tx *tx, const rt_job *job) {
+    rt_job_end(tx, job, RT_REASON_DELETED);
+    if (job->state == RT_JOB_DEAD) return RT_OK; // it has left its line
+    rt_tx_tell(tx, job->queue); // a worker may have held it
+    return rt_line_leave(tx, job);
+}
+
+/* ---- all of it ----------------------------------------------------------------------------------------- */
 
 rt_code rt_call_schedule(rt_tx *tx, rt_str tenant, const rt_call_type *type, rt_str type_name, rt_call_item *item) {
     known k = {.id = 0};

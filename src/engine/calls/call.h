@@ -52,4 +52,9 @@ rt_code rt_call_schedule(rt_tx *tx, rt_str tenant, const rt_call_type *type, rt_
 rt_code rt_call_continue(rt_tx *tx, const rt_call_type *type, rt_str type_name, const rt_call *of, rt_id past,
                          rt_id *id);
 
+/* A dead call is tried afresh, as its type is now. *there false: its type is gone, nothing was done. */
+rt_code rt_call_redrive(rt_tx *tx, const rt_job *was, bool *there);
+/* Ends it, wherever it stands. */
+rt_code rt_call_delete(rt_tx *tx, const rt_job *job);
+
 #endif
