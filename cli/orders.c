@@ -27,7 +27,8 @@ static int change(const rt_cli *cli, const char *method, const char *noun, const
     return 0;
 }
 
-static int show_array(const rt_cli *cli, json_t *answer, const rt_column columns[], size_t count, const char *none) {
+static int show_array(const rt_cli *cli, json_t *answer, const rt_column columns[], size_t count,
+                      const char *none) {
     if (answer == NULL) return 1;
     if (rt_cli_print_json(cli, answer)) return 0;
     rt_table_print(answer, columns, count, none);
@@ -46,10 +47,14 @@ static void add_id(json_t *order) {
 
 int rt_cli_orders(const rt_cli *cli, int argc, char **argv) {
     static const rt_column COLUMNS[] = {
-        {"ORDER", "id", 0, false},           {"TYPE", "type", 0, false},
-        {"STATUS", "status", 0, false},      {"SUB STATUS", "sub_status", 0, false},
-        {"CREATED", "created", 0, false},    {"UPDATED", "updated", 0, false},
-        {"CODE", "error_status_code", 0, true}, {"REASON", "error_reason", 60, false},
+        {"ORDER", "id", 0, false},
+        {"TYPE", "type", 0, false},
+        {"STATUS", "status", 0, false},
+        {"SUB STATUS", "sub_status", 0, false},
+        {"CREATED", "created", 0, false},
+        {"UPDATED", "updated", 0, false},
+        {"CODE", "error_status_code", 0, true},
+        {"REASON", "error_reason", 60, false},
     };
     (void)argv;
     if (argc != 0) return 2;
@@ -75,14 +80,19 @@ int rt_cli_orders(const rt_cli *cli, int argc, char **argv) {
 
 static int show_retries(const rt_cli *cli, const char *id) {
     static const rt_column COLUMNS[] = {
-        {"TASK", "retry_task", 40, false}, {"AT", "retry_at", 0, false},      {"STATE", "state", 0, false},
-        {"RETRIES", "retry_count", 0, true}, {"RUNS", "attempts", 0, true}, {"FAILED", "failures", 0, true},
-        {"ARGS", "retry_args", 40, false}, {"KWARGS", "retry_kwargs", 40, false}, {"JOB", "id", 0, false},
+        {"TASK", "retry_task", 40, false}, {"AT", "retry_at", 0, false},
+        {"STATE", "state", 0, false},      {"RETRIES", "retry_count", 0, true},
+        {"RUNS", "attempts", 0, true},     {"FAILED", "failures", 0, true},
+        {"ARGS", "retry_args", 40, false}, {"KWARGS", "retry_kwargs", 40, false},
+        {"JOB", "id", 0, false},
     };
-    return show_array(cli, call(cli, "GET", "orders", id, "/retries", NULL), COLUMNS, COUNT(COLUMNS), "It has no task.");
+    return show_array(cli, call(cli, "GET", "orders", id, "/retries", NULL), COLUMNS, COUNT(COLUMNS),
+                      "It has no task.");
 }
 
-int rt_cli_order_retries(const rt_cli *cli, int argc, char **argv) { return argc == 1 ? show_retries(cli, argv[0]) : 2; }
+int rt_cli_order_retries(const rt_cli *cli, int argc, char **argv) {
+    return argc == 1 ? show_retries(cli, argv[0]) : 2;
+}
 
 int rt_cli_order(const rt_cli *cli, int argc, char **argv) {
     if (argc != 1) return 2;
@@ -107,9 +117,15 @@ int rt_cli_order_delete(const rt_cli *cli, int argc, char **argv) {
 
 int rt_cli_order_types(const rt_cli *cli, int argc, char **argv) {
     static const rt_column COLUMNS[] = {
-        {"TYPE", "type", 0, false},           {"PROJECT", "project", 0, false},  {"TARGET", "target", 60, false},
-        {"FIRST TASK", "first_task", 40, false}, {"RUN S", "run_limit_s", 0, true}, {"ANSWER S", "answer_limit_s", 0, true},
-        {"ATTEMPTS", "max_attempts", 0, true}, {"AT ONCE", "concurrency", 0, true}, {"BACKOFF", "backoff", 40, false},
+        {"TYPE", "type", 0, false},
+        {"PROJECT", "project", 0, false},
+        {"TARGET", "target", 60, false},
+        {"FIRST TASK", "first_task", 40, false},
+        {"RUN S", "run_limit_s", 0, true},
+        {"ANSWER S", "answer_limit_s", 0, true},
+        {"ATTEMPTS", "max_attempts", 0, true},
+        {"AT ONCE", "concurrency", 0, true},
+        {"BACKOFF", "backoff", 40, false},
     };
     (void)argv;
     if (argc != 0) return 2;
@@ -147,5 +163,6 @@ int rt_cli_locks(const rt_cli *cli, int argc, char **argv) {
     };
     (void)argv;
     if (argc != 0) return 2;
-    return show_array(cli, rt_cli_call(cli, "GET", "/v1/locks", NULL), COLUMNS, COUNT(COLUMNS), "No lock is held.");
+    return show_array(cli, rt_cli_call(cli, "GET", "/v1/locks", NULL), COLUMNS, COUNT(COLUMNS),
+                      "No lock is held.");
 }
