@@ -9,6 +9,10 @@
 
 #include "runtime/file.h"
 
+#ifndef RETRYD_PLUGINS_DIR
+#define RETRYD_PLUGINS_DIR "/usr/local/lib/retryd/plugins" /* the build says where they are installed */
+#endif
+
 enum { FILE_BYTES_MAX = 1024 * 1024, NAME_MAX_BYTES = 64, VALUE_BYTES_MAX = 4096 };
 
 typedef enum setting_kind {
@@ -94,6 +98,12 @@ static const setting SETTINGS[] = {
      "what references to orders and secrets begin with, up to /v1; empty: http:// and the request's Host"},
     {"orders.demo", KIND_BOOL, "true|false", 0, 0, "false", AT(orders_demo),
      "registers the order types certificate, key and asymmetric for all projects that have none of their own"},
+    {"plugins.directory", KIND_TEXT, "path", 0, 0, RETRYD_PLUGINS_DIR, AT(plugins_directory),
+     "where plugin:NAME is NAME.so; what stands in a section [plugin.NAME] is handed to it"},
+    {"plugins.processes", KIND_NUMBER, "processes", 1, RT_PLUGIN_PROCESSES_MAX, "4", AT(plugins_processes),
+     "of one plugin at the same time, a call each; started when needed, gone when idle for a minute"},
+    {"simple_certificate.delay_before_update_seconds", KIND_NUMBER, "seconds", 0, 2592000, "5",
+     AT(simple_certificate_delay_s), "the demo certificate authority generates a certificate after so long"},
     {"log.level", KIND_CHOICE, "debug|info|warn|error", 0, 0, "info", AT(log_level),
      "least level that is written; debug has a line for each request"},
     {"log.format", KIND_CHOICE, "text|json", 0, 0, "text", AT(log_format), "of the lines on stderr"},
@@ -322,14 +332,18 @@ static rt_code unknown(rt_str name, rt_err *err) {
                    closest->name);
 }
 
+static rt_code assign(rt_config *c, rt_str name, rt_str value, rt_err *err) {
+    const setting *s = find(name);
+    if (s != NULL) return set_value(c, s, value, err);
+    return rt_config_plugin_is(name) ? rt_config_plugin_take(&c->plugin, name, value, err) : unknown(name, err);
+}
+
 rt_code rt_config_assign(rt_config *c, const char *assignment, rt_err *err) {
     rt_str name, value;
     if (!rt_str_cut(rt_str_of(assignment), '=', &name, &value)) {
         return rt_fail(err, RT_E_INVALID, 0, "\"%.60s\" is not of the form group.key=value", assignment);
     }
-    name = rt_str_trim(name);
-    const setting *s = find(name);
-    return s == NULL ? unknown(name, err) : set_value(c, s, rt_str_trim(value), err);
+    return assign(c, rt_str_trim(name), rt_str_trim(value), err);
 }
 
 /* ---- files --------------------------------------------------------------------------------------------- */
@@ -399,9 +413,8 @@ static int take_line(void *user, const char *group, const char *key, const char 
     const setting *s = find(rt_buf_str(&name));
     rt_code code;
     if (name.failed) code = rt_fail(&why, RT_E_NOMEM, ENOMEM, "out of memory");
-    else if (s == NULL) code = unknown(rt_buf_str(&name), &why);
-    else if (r->continues) code = append(r->config, s, value, &why);
-    else code = set_value(r->config, s, rt_str_of(value), &why);
+    else if (s != NULL && r->continues) code = append(r->config, s, value, &why);
+    else code = assign(r->config, rt_buf_str(&name), rt_str_of(value), &why);
     rt_buf_deinit(&name);
     if (code != RT_OK) wrong_line(r, &why);
     return code == RT_OK;
@@ -442,6 +455,7 @@ void rt_config_deinit(rt_config *c) {
     for (size_t i = 0; i < SETTINGS_COUNT; i++) {
         if (is_text(&SETTINGS[i])) free(*text_of(c, &SETTINGS[i]));
     }
+    rt_buf_deinit(&c->plugin.text);
     *c = (rt_config){0};
 }
 

@@ -1,6 +1,7 @@
 /* config.h: every setting of retryd, in one table that parser, --set and `retryd config --explain` share. */
 #ifndef RT_CONFIG_H
 #define RT_CONFIG_H
+#include "config_plugin.h"
 #include "executor/webhook/address.h"
 
 /* Strings are owned and never NULL. Lists are words separated by one comma. */
@@ -20,6 +21,9 @@ typedef struct rt_config {
     uint64_t scheduler_period_s, scheduler_lock_timeout_s;
     char *orders_host_href;
     bool orders_demo;
+    char *plugins_directory;
+    uint64_t plugins_processes, simple_certificate_delay_s;
+    rt_config_plugin plugin; /* [plugin.NAME] */
     char *log_level, *log_format;
 } rt_config;
 

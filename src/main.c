@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "executor/plugin/host.h"
 #include "serve.h"
 
 static const char USAGE[] =
@@ -128,6 +129,7 @@ int main(int argc, char **argv) {
         (void)fputs(USAGE, stderr);
         return EXIT_USAGE;
     }
+    if (strcmp(argv[1], RT_PLUGIN_HOST_COMMAND) == 0) return rt_plugin_host(argc - 2, argv + 2);
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--help") != 0 && strcmp(argv[i], "-h") != 0) continue;
         (void)fputs(USAGE, stdout);

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "engine/waiting.h"
+#include "executor/executors.h"
+#include "executor/plugin/plugins.h"
 #include "executor/webhook/webhook.h"
 #include "face/admin/admin.h"
 #include "face/notifications/notifications.h"
@@ -46,6 +48,10 @@ typedef struct site {
     rt_store *store;
     rt_engine_thread *thread;
     rt_webhook *webhook;
+    rt_plugins *plugins;
+    rt_plugin_setting plugin_settings[1 + RT_CONFIG_PLUGIN_MAX];
+    char delay_text[24];
+    rt_executors executors;
     rt_engine *engine;
     char signing_key[RT_SIGNING_KEY_LEN + 1];
     rt_api api;
@@ -195,7 +201,7 @@ static rt_code open_store(site *s, const char *url, rt_err *err) {
     return rt_store_lmdb_open(&cfg, &s->store, err);
 }
 
-static rt_code open_executor(site *s, rt_err *err) {
+static rt_code open_webhook(site *s, rt_err *err) {
     const rt_config *c = s->config;
     const rt_webhook_config cfg = {
         .outcome = rt_engine_thread_outcome,
@@ -216,6 +222,44 @@ static rt_code open_executor(site *s, rt_err *err) {
     return rt_webhook_open(&cfg, &s->webhook, err);
 }
 
+static void log_plugin(void *ctx, rt_str plugin, rt_str line) {
+    const site *s = ctx;
+    const rt_log_field fields[] = {{.key = "plugin", .text = plugin}, {.key = "message", .text = line}};
+    rt_log_write(&s->log, RT_LOG_INFO, "plugin", fields, 2);
+}
+
+static rt_code open_plugins(site *s, rt_err *err) {
+    const rt_config *c = s->config;
+    // The one section of a plugin that retryd itself knows.
+    (void)snprintf(s->delay_text, sizeof s->delay_text, "%llu", (unsigned long long)c->simple_certificate_delay_s);
+    s->plugin_settings[0] = (rt_plugin_setting){.plugin = RT_STR("simple_certificate"),
+                                                .key = RT_STR("delay_before_update_seconds"),
+                                                .value = rt_str_of(s->delay_text)};
+    const rt_plugins_config cfg = {
+        .outcome = rt_engine_thread_outcome,
+        .ctx = s->thread,
+        .say = log_plugin,
+        .say_ctx = s,
+        .directory = c->plugins_directory,
+        .processes = (uint32_t)c->plugins_processes,
+        .attempts_max = (uint32_t)c->delivery_in_flight_max,
+        .drain_ms = 0, // rt_engine_thread_stop has waited before
+        .settings = s->plugin_settings,
+        .settings_count = 1 + rt_config_plugin_list(&c->plugin, s->plugin_settings + 1),
+    };
+    return rt_plugins_open(&cfg, &s->plugins, err);
+}
+
+static rt_code open_executors(site *s, rt_err *err) {
+    rt_code code = open_webhook(s, err);
+    if (code == RT_OK) code = open_plugins(s, err);
+    if (code != RT_OK) return code;
+    s->executors = (rt_executors){.outcome = rt_engine_thread_outcome, .ctx = s->thread};
+    s->executors.of[RT_TARGET_WEBHOOK] = rt_webhook_executor(s->webhook);
+    s->executors.of[RT_TARGET_PLUGIN] = rt_plugins_executor(s->plugins);
+    return RT_OK;
+}
+
 static rt_code open_engine(site *s, rt_err *err) {
     const rt_config *c = s->config;
     const rt_engine_thread_config thread = {
@@ -226,7 +270,7 @@ static rt_code open_engine(site *s, rt_err *err) {
         .ctx = s,
     };
     rt_code code = rt_engine_thread_open(&thread, &s->thread, err);
-    if (code == RT_OK) code = open_executor(s, err);
+    if (code == RT_OK) code = open_executors(s, err);
     if (code != RT_OK) return code;
     rt_engine_settings settings = rt_engine_settings_default();
     settings.in_flight_max = (uint32_t)c->delivery_in_flight_max;
@@ -236,7 +280,7 @@ static rt_code open_engine(site *s, rt_err *err) {
     uint64_t seed;
     if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
         return rt_fail(err, RT_E_IO, errno, "getrandom");
-    const rt_executor executor = rt_webhook_executor(s->webhook);
+    const rt_executor executor = rt_executors_executor(&s->executors);
     code = rt_engine_open(s->store, &executor, &settings, seed, &s->engine, err);
     return code == RT_OK ? rt_engine_thread_start(s->thread, s->engine, s->store->fd, err) : code;
 }
@@ -299,6 +343,7 @@ static rt_code open_faces(site *s, rt_err *err) {
 static void close_site(site *s) {
     if (s->thread != NULL) rt_engine_thread_stop(s->thread, (uint32_t)s->config->delivery_drain_ms);
     rt_webhook_close(s->webhook);
+    rt_plugins_close(s->plugins);
     rt_engine_close(s->engine); // answers what still waits, so that the server gets its exchanges back
     end_signals(s); // until here a second signal ends the process; from here on there is no server to stop
     rt_server_close(s->server);

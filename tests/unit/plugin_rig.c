@@ -37,7 +37,7 @@ plugin_rig *rig_open(rt_plugins_config cfg, const char *directory) {
     pthread_cond_init(&r->more, NULL);
     cfg.outcome = on_outcome;
     cfg.say = on_line;
-    cfg.ctx = r;
+    cfg.ctx = cfg.say_ctx = r;
     cfg.directory = directory;
     if (cfg.attempts_max == 0) cfg.attempts_max = RIG_OUTCOMES_MAX;
     if (cfg.processes == 0) cfg.processes = 4;

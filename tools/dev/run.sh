@@ -3,10 +3,11 @@
 dev_run() {
     need "building" "${PACKAGES_build[@]}"
     configure_plain
-    compile build retryd retryctl
-    echo "Deliveries to this machine are allowed here (--set delivery.allow_networks=loopback), for the README's tour;"
-    echo "by default retryd refuses them. Data is kept in ./retryd-data; stop with Ctrl-C."
-    exec build/retryd serve --data retryd-data --set delivery.allow_networks=loopback "$@"
+    compile build retryd retryctl shipped-plugins
+    echo "For the README's tour deliveries to this machine are allowed (--set delivery.allow_networks=loopback) and the demo"
+    echo "types of orders are there (--set orders.demo=true). Data is kept in ./retryd-data; stop with Ctrl-C."
+    exec build/retryd serve --data retryd-data --set delivery.allow_networks=loopback --set orders.demo=true \
+        --set plugins.directory="$ROOT/build/plugins" "$@"
 }
 
 dev_demo() {

@@ -36,12 +36,12 @@ struct rt_plugins {
 
 /* ---- from the inbox to a pool --------------------------------------------------------------------------- */
 
-static bool is_name(rt_str s) {
-    for (size_t i = 0; i < s.len; i++) {
-        const char c = s.ptr[i];
+bool rt_plugin_name_is_valid(rt_str name) {
+    for (size_t i = 0; i < name.len; i++) {
+        const char c = name.ptr[i];
         if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-')) return false;
     }
-    return s.len >= 1 && s.len <= RT_PLUGIN_NAME_MAX;
+    return name.len >= 1 && name.len <= RT_PLUGIN_NAME_MAX;
 }
 
 /* NULL: out of memory, or there are too many. */
@@ -60,7 +60,7 @@ static void accept_attempt(rt_plugins *x, rt_attempt *attempt, int64_t now_ms) {
     char path[PATH_BYTES_MAX], why[PATH_BYTES_MAX + 64];
     rt_str scheme, name;
     (void)rt_str_cut(attempt->url, ':', &scheme, &name);
-    if (!is_name(name)) {
+    if (!rt_plugin_name_is_valid(name)) {
         rt_pools_refuse(&x->all, attempt, RT_REASON_NO_PLUGIN,
                         "a plugin's name is 1 to 64 of a-z, 0-9, '_' and '-'");
         return;

@@ -15,11 +15,14 @@
 #include "port/executor.h"
 
 enum {
-    RT_PLUGIN_NAME_MAX = 64,        /* bytes of [a-z0-9_-] */
+    RT_PLUGIN_NAME_MAX = 64,
     RT_PLUGIN_NAMES_MAX = 256,      /* plugins used by one server */
     RT_PLUGIN_ANSWER_MAX = 1 << 20, /* bytes, where the attempt does not say */
     RT_PLUGIN_PROCESSES_MAX = 64
 };
+
+/* 1 to RT_PLUGIN_NAME_MAX of a-z, 0-9, '_' and '-': never a path. */
+bool rt_plugin_name_is_valid(rt_str name);
 
 typedef struct rt_plugins rt_plugins;
 
@@ -33,9 +36,10 @@ typedef struct rt_plugins_config {
     /* Called on the executor's thread with an outcome that is lent for the call, but for its answer, which is given away.
      * May not call into the executor. */
     void (*outcome)(void *ctx, const rt_outcome *outcome);
-    /* A line that a child has printed, or how it ended. The same thread. */
-    void (*say)(void *ctx, rt_str plugin, rt_str line);
     void *ctx;
+    /* A line that a child has printed, or how it ended. The same thread. */
+    void (*say)(void *say_ctx, rt_str plugin, rt_str line);
+    void *say_ctx;
     const char *directory;
     uint32_t processes;    /* of one plugin; 1..RT_PLUGIN_PROCESSES_MAX */
     uint32_t attempts_max; /* >= 1 and >= what the engine ever has under way */

@@ -77,12 +77,12 @@ static void fail(rt_run *run, rt_reason reason, const char *why) {
 /* ---- processes ------------------------------------------------------------------------------------------ */
 
 static void say(const rt_pool *pool, const char *line) {
-    pool->all->cfg.say(pool->all->cfg.ctx, rt_str_of(pool->name), rt_str_of(line));
+    pool->all->cfg.say(pool->all->cfg.say_ctx, rt_str_of(pool->name), rt_str_of(line));
 }
 
 static void say_printed(void *ctx, rt_str line) {
     const rt_pool *pool = ctx;
-    pool->all->cfg.say(pool->all->cfg.ctx, rt_str_of(pool->name), line);
+    pool->all->cfg.say(pool->all->cfg.say_ctx, rt_str_of(pool->name), line);
 }
 
 /* Into a state in which it is looked at again after `ms`. A timer that does not fit into memory never rings; then the deadline
