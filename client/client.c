@@ -28,6 +28,7 @@ const char *retry_code_name(retry_code code) {
     case RETRY_E_STALE: return "RETRY_E_STALE";
     case RETRY_E_FULL: return "RETRY_E_FULL";
     case RETRY_E_IO: return "RETRY_E_IO";
+    case RETRY_E_GAVE_UP: return "RETRY_E_GAVE_UP";
     }
     return "unknown";
 }
@@ -55,7 +56,8 @@ static retry_code check(const retry_client_config *cfg, retry_error *error) {
         return rtc_fail(error, RETRY_E_INVALID, "url begins with http:// or https://");
     if (has_line_break(cfg->project) || has_line_break(cfg->token))
         return rtc_fail(error, RETRY_E_INVALID, "project and token are one line");
-    if (cfg->timeout_ms > INT32_MAX) return rtc_fail(error, RETRY_E_INVALID, "timeout_ms is at most %d", INT32_MAX);
+    if (cfg->timeout_ms > INT32_MAX)
+        return rtc_fail(error, RETRY_E_INVALID, "timeout_ms is at most %d", INT32_MAX);
     return RETRY_OK;
 }
 
@@ -66,8 +68,8 @@ static bool take_settings(retry_client *c, const retry_client_config *cfg) {
     c->timeout_ms = cfg->timeout_ms == 0 ? TIMEOUT_MS : cfg->timeout_ms;
     c->log = cfg->log;
     c->log_arg = cfg->log_arg;
-    return c->url != NULL && copy_if_given(&c->project, cfg->project) && copy_if_given(&c->token, cfg->token) &&
-           copy_if_given(&c->ca_file, cfg->ca_file);
+    return c->url != NULL && copy_if_given(&c->project, cfg->project) &&
+           copy_if_given(&c->token, cfg->token) && copy_if_given(&c->ca_file, cfg->ca_file);
 }
 
 retry_code retry_client_open(const retry_client_config *config, retry_client **client, retry_error *error) {
@@ -76,7 +78,8 @@ retry_code retry_client_open(const retry_client_config *config, retry_client **c
     retry_code code = check(&cfg, error);
     if (code != RETRY_OK) return code;
     (void)pthread_once(&curl_once, start_curl);
-    if (curl_started != CURLE_OK) return rtc_fail(error, RETRY_E_NOMEM, "libcurl: %s", curl_easy_strerror(curl_started));
+    if (curl_started != CURLE_OK)
+        return rtc_fail(error, RETRY_E_NOMEM, "libcurl: %s", curl_easy_strerror(curl_started));
 
     retry_client *c = calloc(1, sizeof *c);
     if (c == NULL) return rtc_fail(error, RETRY_E_NOMEM, "out of memory");
@@ -87,7 +90,8 @@ retry_code retry_client_open(const retry_client_config *config, retry_client **c
     (void)rtc_cond_init(&c->sender_wake);
     if (!take_settings(c, &cfg)) code = rtc_fail(error, RETRY_E_NOMEM, "out of memory");
     if (code == RETRY_OK && cfg.spool_dir != NULL) {
-        code = rtc_spool_open(cfg.spool_dir, cfg.spool_bytes_max == 0 ? SPOOL_BYTES : cfg.spool_bytes_max, &c->spool, error);
+        code = rtc_spool_open(cfg.spool_dir, cfg.spool_bytes_max == 0 ? SPOOL_BYTES : cfg.spool_bytes_max,
+                              &c->spool, error);
         if (code == RETRY_OK) code = rtc_sender_start(c, error);
     }
     if (code == RETRY_OK) *client = c;

@@ -8,7 +8,7 @@
 
 enum { CONNECT_MS_MAX = 5000 };
 
-/* ---- handles: each keeps its connection, so they are used again ------------------------------------------------------ */
+/* ---- handles: each keeps its connection, so they are used again ---------------------------------------- */
 
 static CURL *handle_take(retry_client *c) {
     CURL *handle = NULL;
@@ -33,7 +33,7 @@ void rtc_http_cleanup(retry_client *c) {
     while (c->idle_count > 0) curl_easy_cleanup(c->idle[--c->idle_count]);
 }
 
-/* ---- one request ------------------------------------------------------------------------------------------------------ */
+/* ---- one request --------------------------------------------------------------------------------------- */
 
 typedef struct transfer {
     rtc_answer *answer;
@@ -79,12 +79,13 @@ static bool all_headers(const retry_client *c, const rtc_ask *ask, struct curl_s
     bool ok = add_header(list, "Expect:", "") && add_header(list, "X-Project-ID: ", c->project) &&
               add_header(list, "X-Auth-Token: ", c->token) &&
               add_header(list, "Content-Type: ", ask->body == NULL ? NULL : type);
-    for (const char *const *h = ask->headers; ok && h != NULL && *h != NULL; h++) ok = add_header(list, *h, "");
+    for (const char *const *h = ask->headers; ok && h != NULL && *h != NULL; h++)
+        ok = add_header(list, *h, "");
     return ok;
 }
 
-static CURLcode perform(retry_client *c, CURL *handle, const rtc_ask *ask, struct curl_slist *headers, char *url,
-                        transfer *t, char why[CURL_ERROR_SIZE]) {
+static CURLcode perform(retry_client *c, CURL *handle, const rtc_ask *ask, struct curl_slist *headers,
+                        char *url, transfer *t, char why[CURL_ERROR_SIZE]) {
     (void)curl_easy_setopt(handle, CURLOPT_URL, url);
     (void)curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
     (void)curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
@@ -117,7 +118,8 @@ static retry_code judge(const rtc_answer *answer, retry_error *error) {
     json_t *json = answer->bytes == 0 ? NULL : json_loadb(answer->text, answer->bytes, 0, NULL);
     const char *words = json_string_value(json_object_get(json, "detail"));
     if (words == NULL) words = json_string_value(json_object_get(json, "title"));
-    (void)rtc_fail(error, code, "the server answered %ld%s%s", status, words == NULL ? "" : ": ", words == NULL ? "" : words);
+    (void)rtc_fail(error, code, "the server answered %ld%s%s", status, words == NULL ? "" : ": ",
+                   words == NULL ? "" : words);
     if (error != NULL) error->status = (int)status;
     json_decref(json);
     return code;
@@ -148,8 +150,8 @@ retry_code rtc_http(retry_client *c, const rtc_ask *ask, rtc_answer *answer, ret
     return code;
 }
 
-retry_code rtc_http_until(retry_client *c, const rtc_ask *ask, const atomic_int_fast64_t *until_ms, rtc_answer *answer,
-                          retry_error *error) {
+retry_code rtc_http_until(retry_client *c, const rtc_ask *ask, const atomic_int_fast64_t *until_ms,
+                          rtc_answer *answer, retry_error *error) {
     for (uint32_t n = 0;; n++) {
         const retry_code code = rtc_http(c, ask, answer, error);
         if (code != RETRY_E_AWAY) return code;
@@ -165,7 +167,8 @@ json_t *rtc_answer_json(const rtc_answer *answer, retry_error *error) {
     json_t *json = answer->bytes == 0 ? NULL : json_loadb(answer->text, answer->bytes, 0, NULL);
     if (json_is_object(json)) return json;
     json_decref(json);
-    (void)rtc_fail(error, RETRY_E_REFUSED, "the server answered %ld with something that is no JSON object", answer->status);
+    (void)rtc_fail(error, RETRY_E_REFUSED, "the server answered %ld with something that is no JSON object",
+                   answer->status);
     return NULL;
 }
 
@@ -177,9 +180,12 @@ char *rtc_path(const char *prefix, const char *segment, const char *suffix) {
     return path;
 }
 
-retry_code retry_ask(retry_client *client, const char *method, const char *path, const char *json, char **answer,
-                     retry_error *error) {
-    const rtc_ask ask = {.method = method, .path = path, .body = json, .body_bytes = json == NULL ? 0 : strlen(json),
+retry_code retry_ask(retry_client *client, const char *method, const char *path, const char *json,
+                     char **answer, retry_error *error) {
+    const rtc_ask ask = {.method = method,
+                         .path = path,
+                         .body = json,
+                         .body_bytes = json == NULL ? 0 : strlen(json),
                          .timeout_ms = client->timeout_ms};
     rtc_answer got;
     const retry_code code = rtc_http(client, &ask, &got, error);

@@ -3,8 +3,8 @@
 
 #include "parts.h"
 
-/* One thread sends the signs of life of all leases and sessions, one after the other: each is small, and where the server
- * hangs there is none that would get through beside another. */
+/* One thread sends the signs of life of all leases and sessions, one after the other: each is small, and
+ * where the server hangs there is none that would get through beside another. */
 
 enum { BEAT_TIMEOUT_MS_MAX = 3000 };
 
@@ -31,7 +31,9 @@ rtc_beat *rtc_beat_ref(rtc_beat *b) {
     return b;
 }
 
-bool rtc_beat_lost(const rtc_beat *b) { return atomic_load(&b->lost) || rtc_now_ms() >= atomic_load(&b->good_until_ms); }
+bool rtc_beat_lost(const rtc_beat *b) {
+    return atomic_load(&b->lost) || rtc_now_ms() >= atomic_load(&b->good_until_ms);
+}
 
 void rtc_beat_is_lost(rtc_beat *b) { atomic_store(&b->lost, true); }
 
@@ -44,7 +46,10 @@ void rtc_beat_stop(rtc_beat *b) {
 static void beat(rtc_beat *b) {
     const int64_t asked_ms = rtc_now_ms();
     const int64_t third = b->life_ms / 3;
-    const rtc_ask ask = {.method = "POST", .path = b->path, .body = b->body, .body_bytes = strlen(b->body),
+    const rtc_ask ask = {.method = "POST",
+                         .path = b->path,
+                         .body = b->body,
+                         .body_bytes = strlen(b->body),
                          .timeout_ms = third < BEAT_TIMEOUT_MS_MAX ? third : BEAT_TIMEOUT_MS_MAX};
     rtc_answer answer;
     retry_error error;
@@ -53,7 +58,8 @@ static void beat(rtc_beat *b) {
     if (code == RETRY_OK) {
         atomic_store(&b->good_until_ms, asked_ms + b->life_ms);
     } else if (answer.status == 404 || answer.status == 409 || answer.status == 410) {
-        if (!atomic_load(&b->stopped)) rtc_log(b->client, RETRY_LOG_WARNING, "%s: lost: %s", b->path, error.message);
+        if (!atomic_load(&b->stopped))
+            rtc_log(b->client, RETRY_LOG_WARNING, "%s: lost: %s", b->path, error.message);
         rtc_beat_is_lost(b);
     } else {
         rtc_log(b->client, RETRY_LOG_WARNING, "%s: %s", b->path, error.message);
@@ -111,7 +117,8 @@ static bool add(retry_client *c, rtc_beat *b) {
     return runs;
 }
 
-rtc_beat *rtc_beat_start(retry_client *c, const char *path, const char *body, int64_t since_ms, int64_t life_ms) {
+rtc_beat *rtc_beat_start(retry_client *c, const char *path, const char *body, int64_t since_ms,
+                         int64_t life_ms) {
     rtc_beat *b = calloc(1, sizeof *b);
     if (b == NULL) return NULL;
     b->client = c;

@@ -8,10 +8,12 @@
 #include "retryd/client.h"
 #include "spool.h"
 
-/* ---- util.c: errors, time, chance, text ------------------------------------------------------------------------------ */
+#define RTC_PRINTF __attribute__((format(printf, 3, 4)))
+
+/* ---- util.c: errors, time, chance, text ---------------------------------------------------------------- */
 
 /* Fills *error (may be NULL) and returns `code`. */
-__attribute__((format(printf, 3, 4))) retry_code rtc_fail(retry_error *error, retry_code code, const char *fmt, ...);
+RTC_PRINTF retry_code rtc_fail(retry_error *error, retry_code code, const char *fmt, ...);
 
 int64_t rtc_now_ms(void); /* CLOCK_MONOTONIC */
 /* The n-th pause (n = 0, 1, …) of a series: 100 ms doubling to 10 s, the upper half of it by chance. */
@@ -31,14 +33,15 @@ void rtc_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t at
 bool rtc_thread_start(pthread_t *out, void *(*run)(void *), void *arg);
 /* Owned copy with a NUL behind it; NULL: out of memory. */
 char *rtc_copy(const void *bytes, size_t len);
-/* A struct that comes from outside: copied to `to`, its first member being its size; what it does not have is zero. */
+/* A struct that comes from outside: copied to `to`, its first member being its size; what it does not have
+ * is zero. */
 void rtc_take_config(void *to, size_t to_size, const void *from);
 
 /* Base64 (RFC 4648), owned, NUL behind it; NULL: out of memory, or (decode) not base64. */
 char *rtc_base64(const void *bytes, size_t len);
 char *rtc_unbase64(const char *text, size_t *len);
 
-/* ---- client ----------------------------------------------------------------------------------------------------------- */
+/* ---- client -------------------------------------------------------------------------------------------- */
 
 enum { RTC_IDLE_HANDLES_MAX = 64, RTC_ANSWER_BYTES_MAX = 256 << 20 };
 
@@ -48,13 +51,13 @@ typedef struct rtc_registration rtc_registration;
 typedef struct rtc_beat rtc_beat;
 
 struct retry_client {
-    char *url; /* without a slash at the end */
+    char *url;                       /* without a slash at the end */
     char *project, *token, *ca_file; /* NULL: none */
     int64_t timeout_ms;
     retry_log log;
     void *log_arg;
 
-    pthread_mutex_t lock; /* guards what follows, up to the next lock */
+    pthread_mutex_t lock;             /* guards what follows, up to the next lock */
     void *idle[RTC_IDLE_HANDLES_MAX]; /* curl handles with their connections */
     size_t idle_count;
     rtc_registration *registrations; /* only ever grows */
@@ -67,7 +70,7 @@ struct retry_client {
     bool keeper_stops;
 
     rtc_spool *spool; /* NULL: none */
-    atomic_bool away; /* the server has not answered: what a spool can take goes there, until the sender has got through */
+    atomic_bool away; /* the server did not answer: events go to the spool until the sender gets through */
     pthread_mutex_t sender_lock;
     pthread_cond_t sender_wake;
     pthread_t sender;
@@ -76,18 +79,18 @@ struct retry_client {
     atomic_uint_fast64_t sent, refused;
 };
 
-__attribute__((format(printf, 3, 4))) void rtc_log(retry_client *c, retry_log_level level, const char *fmt, ...);
+RTC_PRINTF void rtc_log(retry_client *c, retry_log_level level, const char *fmt, ...);
 
-/* ---- http.c ------------------------------------------------------------------------------------------------------------ */
+/* ---- http.c -------------------------------------------------------------------------------------------- */
 
 typedef struct rtc_ask {
     const char *method, *path;
     const void *body; /* NULL: none */
     size_t body_bytes;
-    const char *content_type;      /* NULL: JSON */
-    const char *const *headers;    /* "Name: value", NULL behind the last; NULL: none */
+    const char *content_type;   /* NULL: JSON */
+    const char *const *headers; /* "Name: value", NULL behind the last; NULL: none */
     int64_t timeout_ms;
-    const atomic_bool *stop;       /* broken off within a second or so when it becomes true: RETRY_E_AWAY. NULL: never */
+    const atomic_bool *stop; /* RETRY_E_AWAY within a second or so when it becomes true. NULL: never */
 } rtc_ask;
 
 typedef struct rtc_answer {
@@ -99,33 +102,34 @@ typedef struct rtc_answer {
 /* One request. RETRY_OK: 2xx. RETRY_E_AWAY: no answer, 408, 429 or 5xx; RETRY_E_REFUSED: any other, with
  * answer->status and the server's words in *error. `answer` must be freed in any case. */
 retry_code rtc_http(retry_client *c, const rtc_ask *ask, rtc_answer *answer, retry_error *error);
-/* The same, repeated with growing pauses while it is RETRY_E_AWAY and *until_ms (by rtc_now_ms) is not over; asks at least
- * once. `until_ms` is read anew each time: it may move. */
-retry_code rtc_http_until(retry_client *c, const rtc_ask *ask, const atomic_int_fast64_t *until_ms, rtc_answer *answer,
-                          retry_error *error);
+/* The same, repeated with growing pauses while it is RETRY_E_AWAY and *until_ms (by rtc_now_ms) is not
+ * over; asks at least once. `until_ms` is read anew each time: it may move. */
+retry_code rtc_http_until(retry_client *c, const rtc_ask *ask, const atomic_int_fast64_t *until_ms,
+                          rtc_answer *answer, retry_error *error);
 /* The answer as a JSON object, owned; NULL (with *error filled): it is none. */
 json_t *rtc_answer_json(const rtc_answer *answer, retry_error *error);
 /* PREFIX + percent-encoded segment + SUFFIX, owned. NULL: out of memory. */
 char *rtc_path(const char *prefix, const char *segment, const char *suffix);
 void rtc_http_cleanup(retry_client *c);
 
-/* ---- keeper.c ---------------------------------------------------------------------------------------------------------- */
+/* ---- keeper.c ------------------------------------------------------------------------------------------ */
 
-/* Posts `body` to `path` three times in `life_ms`, the first of which began at `since_ms` (by rtc_now_ms). Lost once
- * the server answers that it is over (404, 409, 410), or has not been heard of for `life_ms`. Copies its strings.
- * NULL: out of memory, or no thread. The caller has one reference. */
-rtc_beat *rtc_beat_start(retry_client *c, const char *path, const char *body, int64_t since_ms, int64_t life_ms);
+/* Posts `body` to `path` three times in `life_ms`, the first of which began at `since_ms` (by rtc_now_ms).
+ * Lost once the server answers that it is over (404, 409, 410), or has not been heard of for `life_ms`.
+ * Copies its strings. NULL: out of memory, or no thread. The caller has one reference. */
+rtc_beat *rtc_beat_start(retry_client *c, const char *path, const char *body, int64_t since_ms,
+                         int64_t life_ms);
 bool rtc_beat_lost(const rtc_beat *beat);
 /* When it will be lost if nothing more is heard, by rtc_now_ms. Moves. */
 const atomic_int_fast64_t *rtc_beat_good_until(const rtc_beat *beat);
 rtc_beat *rtc_beat_ref(rtc_beat *beat);
 /* The server said it itself. */
 void rtc_beat_is_lost(rtc_beat *beat);
-void rtc_beat_stop(rtc_beat *beat);  /* sends no more; the reference stays. NULL is a no-op, here and below */
+void rtc_beat_stop(rtc_beat *beat); /* sends no more; the reference stays. NULL is a no-op, here and below */
 void rtc_beat_unref(rtc_beat *beat);
 void rtc_keeper_stop(retry_client *c);
 
-/* ---- schedule.c, sender.c, run.c --------------------------------------------------------------------------------------- */
+/* ---- schedule.c, sender.c, run.c ----------------------------------------------------------------------- */
 
 /* 1 to `max` bytes without control characters; `name` is for the error. NULL is refused. */
 bool rtc_check_word(const char *name, const char *word, size_t max, retry_error *error);
@@ -151,6 +155,8 @@ struct retry_call {
     size_t body_bytes;
     uint32_t attempt;
     const rtc_beat *beat; /* NULL: no lease */
+    bool gave_up;
+    uint32_t not_before_s;
     char failed_reason[RETRY_REASON_BYTES_MAX + 1];
     char failed_details[1024];
 };

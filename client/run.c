@@ -19,7 +19,8 @@ const rtc_registration *rtc_registered(retry_client *c, const char *type, retry_
     return r;
 }
 
-retry_code retry_register(retry_client *client, const char *type, retry_callback callback, void *arg, retry_error *error) {
+retry_code retry_register(retry_client *client, const char *type, retry_callback callback, void *arg,
+                          retry_error *error) {
     if (!rtc_check_word("type", type, RETRY_TYPE_BYTES_MAX, error)) return RETRY_E_INVALID;
     if (callback == NULL) return rtc_fail(error, RETRY_E_INVALID, "callback is not NULL");
     const size_t len = strlen(type);
@@ -39,8 +40,8 @@ retry_code retry_register(retry_client *client, const char *type, retry_callback
     return rtc_fail(error, RETRY_E_INVALID, "type '%s' is registered already", type);
 }
 
-retry_code retry_run(retry_client *client, const char *type, const retry_request *request, retry_receipt *receipt,
-                     retry_error *error) {
+retry_code retry_run(retry_client *client, const char *type, const retry_request *request,
+                     retry_receipt *receipt, retry_error *error) {
     retry_request r;
     rtc_take_config(&r, sizeof r, request);
     r.size = sizeof r;
@@ -50,15 +51,22 @@ retry_code retry_run(retry_client *client, const char *type, const retry_request
         return rtc_fail(error, RETRY_E_INVALID, "body has at most %d bytes", RETRY_BODY_BYTES_MAX);
     char *body = rtc_copy(r.body, r.body_bytes); // with the NUL that a callback may rely on
     if (body == NULL) return rtc_fail(error, RETRY_E_NOMEM, "out of memory");
-    retry_call call = {.type = registered->type, .body = body, .body_bytes = r.body_bytes, .reason = "", .id = "",
+    retry_call call = {.type = registered->type,
+                       .body = body,
+                       .body_bytes = r.body_bytes,
+                       .reason = "",
+                       .id = "",
                        .content_type = r.content_type == NULL ? "application/octet-stream" : r.content_type,
                        .order_key = r.order_key == NULL ? "" : r.order_key};
+    if (receipt != NULL) *receipt = (retry_receipt){0};
     retry_code code = RETRY_OK;
-    if (registered->callback(&call, registered->arg) != 0) {
+    const bool failed = registered->callback(&call, registered->arg) != 0;
+    if (failed && call.gave_up) {
+        code = rtc_fail(error, RETRY_E_GAVE_UP, "%s: %.200s", call.failed_reason, call.failed_details);
+    } else if (failed) {
         if (call.failed_reason[0] != '\0') r.reason = call.failed_reason;
+        if (call.not_before_s > r.deliver_after_s) r.deliver_after_s = call.not_before_s;
         code = retry_schedule(client, type, &r, receipt, error);
-    } else if (receipt != NULL) {
-        *receipt = (retry_receipt){0};
     }
     free(body);
     return code;
@@ -92,3 +100,6 @@ void retry_call_failed(retry_call *call, const char *reason, const char *details
     take_words(call->failed_reason, sizeof call->failed_reason, reason);
     take_words(call->failed_details, sizeof call->failed_details, details);
 }
+
+void retry_call_not_before(retry_call *call, uint32_t seconds) { call->not_before_s = seconds; }
+void retry_call_give_up(retry_call *call) { call->gave_up = true; }

@@ -27,14 +27,16 @@ static bool check(const event *e, retry_error *error) {
     if (!rtc_check_word("type", e->type, RETRY_TYPE_BYTES_MAX, error)) return false;
     if (!rtc_check_word("key", e->key, RETRY_WORD_BYTES_MAX, error)) return false;
     if (!rtc_check_word("content_type", e->content_type, RETRY_WORD_BYTES_MAX, error)) return false;
-    if (e->reason != NULL && !rtc_check_word("reason", e->reason, RETRY_REASON_BYTES_MAX, error)) return false;
-    if (e->order_key != NULL && !rtc_check_word("order_key", e->order_key, RETRY_WORD_BYTES_MAX, error)) return false;
+    if (e->reason != NULL && !rtc_check_word("reason", e->reason, RETRY_REASON_BYTES_MAX, error))
+        return false;
+    if (e->order_key != NULL && !rtc_check_word("order_key", e->order_key, RETRY_WORD_BYTES_MAX, error))
+        return false;
     if (e->body_bytes <= RETRY_BODY_BYTES_MAX && (e->body != NULL || e->body_bytes == 0)) return true;
     (void)rtc_fail(error, RETRY_E_INVALID, "body has at most %d bytes", RETRY_BODY_BYTES_MAX);
     return false;
 }
 
-/* ---- to the server --------------------------------------------------------------------------------------------------- */
+/* ---- to the server ------------------------------------------------------------------------------------- */
 
 enum { EVENT_HEADERS = 4, HEADER_BYTES = RETRY_WORD_BYTES_MAX + 32 };
 
@@ -66,8 +68,13 @@ static retry_code post(retry_client *c, const event *e, retry_receipt *receipt, 
     }
     char *path = rtc_path("/v1/events/", e->type, "");
     if (path == NULL) return rtc_fail(error, RETRY_E_NOMEM, "out of memory");
-    const rtc_ask ask = {.method = "POST", .path = path, .body = e->body == NULL ? "" : e->body, .headers = headers,
-                         .body_bytes = e->body_bytes, .content_type = e->content_type, .timeout_ms = c->timeout_ms};
+    const rtc_ask ask = {.method = "POST",
+                         .path = path,
+                         .body = e->body == NULL ? "" : e->body,
+                         .headers = headers,
+                         .body_bytes = e->body_bytes,
+                         .content_type = e->content_type,
+                         .timeout_ms = c->timeout_ms};
     rtc_answer answer;
     // With a spool there is a better place to wait than this call.
     const atomic_int_fast64_t until_ms = c->spool == NULL ? rtc_now_ms() + c->timeout_ms : 0;
@@ -78,24 +85,27 @@ static retry_code post(retry_client *c, const event *e, retry_receipt *receipt, 
     return code == RETRY_OK ? RETRY_SCHEDULED : code;
 }
 
-/* ---- to the spool ---------------------------------------------------------------------------------------------------- */
+/* ---- to the spool -------------------------------------------------------------------------------------- */
 
 static bool set_text(json_t *json, const char *name, const char *text) {
     return text == NULL || json_object_set_new(json, name, json_string(text)) == 0;
 }
 
-/* An event of the batch request, its type, and when it was spooled, since deliver_after counts from then. Owned text. */
+/* An event of the batch request, its type, and when it was spooled, since deliver_after counts from then.
+ * Owned text. */
 static char *spool_text(const event *e, retry_error *error) {
     char *body = rtc_base64(e->body, e->body_bytes);
     json_t *json = json_object();
-    bool ok = body != NULL && json != NULL && set_text(json, "type", e->type) && set_text(json, "idempotency_key", e->key) &&
-              set_text(json, "content_type", e->content_type) && set_text(json, "reason", e->reason) &&
-              set_text(json, "order_key", e->order_key) && set_text(json, "body_base64", body) &&
+    bool ok = body != NULL && json != NULL && set_text(json, "type", e->type) &&
+              set_text(json, "idempotency_key", e->key) && set_text(json, "content_type", e->content_type) &&
+              set_text(json, "reason", e->reason) && set_text(json, "order_key", e->order_key) &&
+              set_text(json, "body_base64", body) &&
               json_object_set_new(json, "spooled_at", json_integer((json_int_t)time(NULL))) == 0;
     if (ok && e->deliver_after_s > 0)
         ok = json_object_set_new(json, "deliver_after", json_integer((json_int_t)e->deliver_after_s)) == 0;
     char *text = ok ? json_dumps(json, JSON_COMPACT) : NULL;
-    if (text == NULL) (void)rtc_fail(error, RETRY_E_INVALID, "type, key, reason, order_key and content_type are UTF-8");
+    if (text == NULL)
+        (void)rtc_fail(error, RETRY_E_INVALID, "type, key, reason, order_key and content_type are UTF-8");
     json_decref(json);
     free(body);
     return text;
@@ -116,15 +126,20 @@ static bool must_wait(retry_client *c, const event *e) {
     return atomic_load(&c->away) || (e->order_key != NULL && !rtc_spool_is_empty(c->spool));
 }
 
-retry_code retry_schedule(retry_client *client, const char *type, const retry_request *request, retry_receipt *receipt,
-                          retry_error *error) {
+retry_code retry_schedule(retry_client *client, const char *type, const retry_request *request,
+                          retry_receipt *receipt, retry_error *error) {
     retry_request r;
     rtc_take_config(&r, sizeof r, request);
     retry_receipt mine = {0};
     rtc_new_key(mine.key);
-    const event e = {.type = type, .key = r.key == NULL ? mine.key : r.key, .reason = r.reason, .order_key = r.order_key,
+    const event e = {.type = type,
+                     .key = r.key == NULL ? mine.key : r.key,
+                     .reason = r.reason,
+                     .order_key = r.order_key,
                      .content_type = r.content_type == NULL ? "application/octet-stream" : r.content_type,
-                     .body = r.body, .body_bytes = r.body_bytes, .deliver_after_s = r.deliver_after_s};
+                     .body = r.body,
+                     .body_bytes = r.body_bytes,
+                     .deliver_after_s = r.deliver_after_s};
     retry_code code = RETRY_E_INVALID;
     if (check(&e, error)) {
         const bool waits = must_wait(client, &e);
@@ -146,7 +161,8 @@ retry_code retry_flush(retry_client *client, uint32_t timeout_ms, retry_error *e
     const int64_t until_ms = rtc_now_ms() + timeout_ms;
     rtc_sender_wake(client);
     while (!rtc_spool_is_empty(client->spool)) {
-        if (rtc_now_ms() >= until_ms) return rtc_fail(error, RETRY_E_AWAY, "the spool is not empty after %u ms", timeout_ms);
+        if (rtc_now_ms() >= until_ms)
+            return rtc_fail(error, RETRY_E_AWAY, "the spool is not empty after %u ms", timeout_ms);
         rtc_sleep_ms(LOOK_MS);
     }
     return RETRY_OK;

@@ -10,31 +10,26 @@ enum { LOOK_AGAIN_MS = 2000 }; /* a folder may be filled by others, who then die
 
 typedef enum round { ROUND_EMPTY, ROUND_BUSY, ROUND_AWAY } round;
 
-/* The event of a line, as the batch request wants it; *type is owned by the caller. NULL: no event. */
-static json_t *parse(const rtc_spool_line *line, char **type) {
+/* The event of a line as the server wants it, owned. NULL: it is none. */
+static json_t *parse(const rtc_spool_line *line) {
     json_t *json = json_loadb(line->text, line->len, 0, NULL);
-    const char *name = json_string_value(json_object_get(json, "type"));
-    *type = name == NULL ? NULL : rtc_copy(name, strlen(name));
-    if (*type == NULL) {
-        json_decref(json);
-        return NULL;
-    }
-    const json_int_t rested = (json_int_t)time(NULL) - json_integer_value(json_object_get(json, "spooled_at"));
+    const json_int_t rested =
+        (json_int_t)time(NULL) - json_integer_value(json_object_get(json, "spooled_at"));
     json_t *delay = json_object_get(json, "deliver_after");
     if (delay != NULL && rested > 0) {
         const json_int_t left = json_integer_value(delay) - rested;
         (void)json_integer_set(delay, left > 0 ? left : 0);
     }
-    (void)json_object_del(json, "type");
     (void)json_object_del(json, "spooled_at");
     return json;
 }
 
 /* Keeps what the server will never have where people can find it. */
-static retry_code refuse(retry_client *c, const rtc_spool_line *line, int status, const char *words, retry_error *error) {
+static retry_code refuse(retry_client *c, const rtc_spool_line *line, int status, const char *words,
+                         retry_error *error) {
     json_t *event = json_loadb(line->text, line->len, 0, NULL);
-    json_t *kept = event == NULL ? json_pack("{s:i,s:s,s:s%}", "status", status, "why", words, "line", line->text, line->len)
-                                 : json_pack("{s:i,s:s,s:O}", "status", status, "why", words, "event", event);
+    if (event == NULL) event = json_stringn(line->text, line->len);
+    json_t *kept = json_pack("{s:i,s:s,s:O}", "status", status, "why", words, "event", event);
     char *text = kept == NULL ? NULL : json_dumps(kept, JSON_COMPACT);
     retry_code code = text == NULL ? rtc_fail(error, RETRY_E_NOMEM, "out of memory")
                                    : rtc_spool_refuse(c->spool, text, strlen(text), error);
@@ -48,80 +43,55 @@ static retry_code refuse(retry_client *c, const rtc_spool_line *line, int status
     return code;
 }
 
-/* Posts lines[count], which are all of one type. `events` and `type` borrowed. */
-static retry_code post(retry_client *c, json_t *events, const char *type, retry_error *error) {
-    json_t *body = json_pack("{s:O}", "events", events);
+/* Sends lines[count] in one request, of which all or none is done. */
+static retry_code post(retry_client *c, const rtc_spool_line *lines, size_t count, retry_error *error) {
+    json_t *events = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_t *event = parse(&lines[i]);
+        if (event == NULL) event = json_null(); // whole, but not of our kind: the server refuses it in words
+        (void)json_array_append_new(events, event);
+    }
+    json_t *body = json_array_size(events) == count ? json_pack("{s:O}", "events", events) : NULL;
     char *text = body == NULL ? NULL : json_dumps(body, JSON_COMPACT);
-    char *path = rtc_path("/v1/events/", type, "/batch");
     retry_code code = RETRY_E_NOMEM;
-    if (text == NULL || path == NULL) {
+    if (text == NULL) {
         (void)rtc_fail(error, code, "out of memory");
     } else {
-        const rtc_ask ask = {.method = "POST", .path = path, .body = text, .body_bytes = strlen(text),
-                             .timeout_ms = c->timeout_ms, .stop = &c->sender_stops};
+        const rtc_ask ask = {.method = "POST",
+                             .path = "/v1/events",
+                             .body = text,
+                             .body_bytes = strlen(text),
+                             .timeout_ms = c->timeout_ms,
+                             .stop = &c->sender_stops};
         rtc_answer answer;
         code = rtc_http(c, &ask, &answer, error);
         free(answer.text);
         // A token that is wrong may be put right; no event is to blame for it.
         if (answer.status == 401 || answer.status == 403) code = RETRY_E_AWAY;
     }
-    free(path);
     free(text);
     json_decref(body);
-    return code;
-}
-
-/* Sends as many of lines[count] from the first on as are of one type, at most `most`; *took says how many. */
-static retry_code send_first(retry_client *c, const rtc_spool_line *lines, size_t count, size_t most, size_t *took,
-                             retry_error *error) {
-    char *type = NULL;
-    json_t *events = json_array();
-    json_t *event = parse(&lines[0], &type);
-    for (*took = 0; event != NULL && *took < most;) {
-        (void)json_array_append_new(events, event);
-        event = NULL;
-        if (++*took == count) break;
-        char *other = NULL;
-        event = parse(&lines[*took], &other);
-        if (event != NULL && strcmp(type, other) != 0) {
-            json_decref(event);
-            event = NULL;
-        }
-        free(other);
-    }
-    json_decref(event);
-    retry_code code;
-    if (type == NULL) {
-        *took = 1;
-        code = rtc_fail(error, RETRY_E_REFUSED, "no event");
-        if (error != NULL) error->status = 0;
-    } else if (json_array_size(events) != *took) {
-        code = rtc_fail(error, RETRY_E_NOMEM, "out of memory");
-    } else {
-        code = post(c, events, type, error);
-    }
     json_decref(events);
-    free(type);
     return code;
 }
 
-/* All of a batch. Where a request of several events is refused they are sent one by one, to find the one. */
+/* All of a batch. Where a request of several events is refused they are sent one by one, to find out
+ * which. */
 static retry_code send_batch(retry_client *c, const rtc_spool_batch *batch, retry_error *error) {
-    size_t done = 0, single_until = 0;
-    while (done < batch->count) {
-        size_t took;
+    size_t done = 0, at_once = batch->count;
+    while (done < batch->count && !atomic_load(&c->sender_stops)) {
         const rtc_spool_line *first = &batch->lines[done];
-        retry_code code = send_first(c, first, batch->count - done, done < single_until ? 1 : SIZE_MAX, &took, error);
-        if (code == RETRY_E_REFUSED && took > 1) {
-            single_until = done + took;
+        retry_code code = post(c, first, at_once, error);
+        if (code == RETRY_E_REFUSED && at_once > 1) {
+            at_once = 1;
             continue;
         }
         if (code == RETRY_E_REFUSED) code = refuse(c, first, error->status, error->message, error);
-        else if (code == RETRY_OK) atomic_fetch_add(&c->sent, took);
-        if (code == RETRY_OK) code = rtc_spool_done(c->spool, batch, done + took, error);
+        else if (code == RETRY_OK) atomic_fetch_add(&c->sent, at_once);
+        if (code == RETRY_OK) code = rtc_spool_done(c->spool, batch, done + at_once, error);
         if (code != RETRY_OK) return code;
         if (atomic_exchange(&c->away, false)) rtc_log(c, RETRY_LOG_INFO, "%s answers again", c->url);
-        done += took;
+        done += at_once;
     }
     return RETRY_OK;
 }
@@ -141,7 +111,8 @@ static round send_all(retry_client *c) {
         if (code == RETRY_OK && batch.count == 0) end = ROUND_EMPTY;
         if (code == RETRY_OK) code = send_batch(c, &batch, &error);
         rtc_spool_release(&batch);
-        if (code == RETRY_E_IO || code == RETRY_E_NOMEM) rtc_log(c, RETRY_LOG_WARNING, "spool: %s", error.message);
+        if (code == RETRY_E_IO || code == RETRY_E_NOMEM)
+            rtc_log(c, RETRY_LOG_WARNING, "spool: %s", error.message);
         if (code != RETRY_OK) break;
     }
     rtc_spool_yield(c->spool);
@@ -166,7 +137,8 @@ static void *run(void *arg) {
             rest(c, rtc_now_ms() + rtc_pause_ms(failures++), false);
         } else {
             failures = 0;
-            rest(c, rtc_now_ms() + (end == ROUND_EMPTY ? LOOK_AGAIN_MS : rtc_pause_ms(0)), end == ROUND_EMPTY);
+            rest(c, rtc_now_ms() + (end == ROUND_EMPTY ? LOOK_AGAIN_MS : rtc_pause_ms(0)),
+                 end == ROUND_EMPTY);
         }
     }
     return NULL;

@@ -130,7 +130,8 @@ retry_code rtc_position_save(rtc_spool *s, rtc_position at, retry_error *error) 
     // Always as long, and written over itself: one sector, and no room needed on a full disk.
     char text[POSITION_BYTES + 1];
     const int numbers = snprintf(text, sizeof text, "%010" PRIu32 " %020" PRIu64, at.segment, at.offset);
-    (void)snprintf(text + numbers, sizeof text - (size_t)numbers, " %08" PRIx32 "\n", rtc_crc32(text, (size_t)numbers));
+    (void)snprintf(text + numbers, sizeof text - (size_t)numbers, " %08" PRIx32 "\n",
+                   rtc_crc32(text, (size_t)numbers));
     if (pwrite(s->position_fd, text, POSITION_BYTES, 0) != POSITION_BYTES || fdatasync(s->position_fd) != 0)
         return io_error(error, "position");
     return RETRY_OK;
@@ -193,7 +194,7 @@ bool rtc_spool_is_empty(rtc_spool *s) {
 }
 
 void rtc_spool_measure(rtc_spool *s, retry_spool_state *out) {
-    // Without the locks, so as not to wait for somebody's sync: what this thread has added is seen in any case.
+    // Without the locks, so as not to wait for somebody's sync: what this thread has added is seen anyway.
     const rtc_position at = rtc_position_load(s);
     rtc_folder folder;
     if (rtc_folder_look(s, &at, &folder, NULL) != RETRY_OK) folder = (rtc_folder){.unsent = 1};

@@ -1,4 +1,5 @@
-/* spool_parts.h: the folder of a spool, as its writer (spool_write.c) and its reader (spool_read.c) see it. */
+/* spool_parts.h: the folder of a spool, as its writer (spool_write.c) and its reader (spool_read.c) see
+ * it. */
 #ifndef RETRYD_CLIENT_SPOOL_PARTS_H
 #define RETRYD_CLIENT_SPOOL_PARTS_H
 #include <pthread.h>
@@ -19,7 +20,7 @@ typedef struct rtc_waiting rtc_waiting;
 struct rtc_spool {
     uint64_t bytes_max;
     int dir_fd, lock_fd, sender_fd, position_fd;
-    pthread_mutex_t lock;   /* guards the line of those who want to write */
+    pthread_mutex_t lock; /* guards the line of those who want to write */
     pthread_cond_t written;
     rtc_waiting *first, **last;
     bool writing;           /* one of them writes for all */
@@ -30,7 +31,7 @@ struct rtc_spool {
 
 /* What is in the folder. */
 typedef struct rtc_folder {
-    uint32_t first, last;   /* segments; 0: none */
+    uint32_t first, last; /* segments; 0: none */
     uint64_t last_bytes;
     uint64_t bytes;         /* of all segments */
     uint64_t refused_bytes; /* of refused.ndjson */

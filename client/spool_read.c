@@ -26,7 +26,8 @@ static bool line_is_whole(const char *line, size_t len) {
 }
 
 /* Reads fd from `offset` on: as much as a batch should have, or as one line needs. */
-static retry_code read_some(int fd, uint64_t offset, uint64_t size, char **bytes, size_t *got, retry_error *error) {
+static retry_code read_some(int fd, uint64_t offset, uint64_t size, char **bytes, size_t *got,
+                            retry_error *error) {
     size_t room = RTC_SPOOL_BATCH_BYTES;
     *got = 0;
     *bytes = NULL;
@@ -49,13 +50,14 @@ static retry_code read_some(int fd, uint64_t offset, uint64_t size, char **bytes
 
 /* Counts a damaged line once, however often it is read. */
 static void count_damage(rtc_spool *s, rtc_position end) {
-    if (end.segment < s->seen.segment || (end.segment == s->seen.segment && end.offset <= s->seen.offset)) return;
+    if (end.segment < s->seen.segment || (end.segment == s->seen.segment && end.offset <= s->seen.offset))
+        return;
     s->seen = end;
     atomic_fetch_add(&s->damaged, 1);
 }
 
-/* Takes the whole lines out of bytes[got], which begin at `offset`; returns how far it came. `at_end`: the segment has no
- * more than this, and nobody writes to it now, so what has no end will never get one. */
+/* Takes the whole lines out of bytes[got], which begin at `offset`; returns how far it came. `at_end`: the
+ * segment has no more than this, and nobody writes to it now, so what has no end will never get one. */
 static uint64_t take_lines(rtc_spool *s, rtc_spool_batch *batch, size_t got, uint64_t offset, bool at_end) {
     size_t from = 0;
     while (from < got && batch->count < RTC_SPOOL_BATCH_MAX) {
@@ -74,11 +76,13 @@ static uint64_t take_lines(rtc_spool *s, rtc_spool_batch *batch, size_t got, uin
 }
 
 /* Reads from one segment. *over: there is nothing left in it. */
-static retry_code read_segment(rtc_spool *s, rtc_position at, rtc_spool_batch *batch, bool *over, retry_error *error) {
+static retry_code read_segment(rtc_spool *s, rtc_position at, rtc_spool_batch *batch, bool *over,
+                               retry_error *error) {
     const int fd = rtc_segment_open(s, at.segment, O_RDONLY);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) != 0) {
-        const retry_code code = rtc_fail(error, RETRY_E_IO, "spool: segment %u: %s", at.segment, strerror(errno));
+        const retry_code code =
+            rtc_fail(error, RETRY_E_IO, "spool: segment %u: %s", at.segment, strerror(errno));
         if (fd >= 0) (void)close(fd);
         return code;
     }

@@ -21,7 +21,8 @@ struct rtc_waiting {
 };
 
 /* The segment to append to, positioned at its end (*bytes). -1: *error is filled. */
-static int open_last(rtc_spool *s, const rtc_folder *folder, uint32_t sent, uint64_t *bytes, retry_error *error) {
+static int open_last(rtc_spool *s, const rtc_folder *folder, uint32_t sent, uint64_t *bytes,
+                     retry_error *error) {
     *bytes = folder->last_bytes;
     int fd = -1;
     if (folder->last != 0 && folder->last >= sent && *bytes < RTC_SPOOL_SEGMENT_BYTES)
@@ -64,8 +65,8 @@ static void refuse_what_is_too_much(const rtc_spool *s, const rtc_folder *folder
     for (rtc_waiting *w = first; w != NULL; w = w->next) {
         if (bytes + w->len <= s->bytes_max) bytes += w->len;
         else
-            w->code = rtc_fail(&w->error, RETRY_E_FULL, "the spool has %" PRIu64 " of at most %" PRIu64 " bytes", bytes,
-                               s->bytes_max);
+            w->code = rtc_fail(&w->error, RETRY_E_FULL,
+                               "the spool has %" PRIu64 " of at most %" PRIu64 " bytes", bytes, s->bytes_max);
     }
 }
 

@@ -34,7 +34,8 @@ void rtc_random(void *out, size_t bytes) {
     while (done < bytes) {
         const ssize_t got = getrandom((char *)out + done, bytes - done, 0);
         if (got > 0) done += (size_t)got;
-        else if (errno != EINTR) abort(); // the kernel has no randomness: keys that may be alike would lose events
+        else if (errno != EINTR)
+            abort(); // the kernel has no randomness: keys that may be alike would lose events
     }
 }
 
@@ -118,7 +119,8 @@ char *rtc_base64(const void *bytes, size_t len) {
     char *to = out;
     for (size_t i = 0; i < len; i += 3) {
         const size_t left = len - i;
-        const uint32_t group = (uint32_t)in[i] << 16 | (left > 1 ? (uint32_t)in[i + 1] << 8 : 0) | (left > 2 ? in[i + 2] : 0);
+        const uint32_t group =
+            (uint32_t)in[i] << 16 | (left > 1 ? (uint32_t)in[i + 1] << 8 : 0) | (left > 2 ? in[i + 2] : 0);
         *to++ = ALPHABET[group >> 18];
         *to++ = ALPHABET[group >> 12 & 63];
         *to++ = left > 1 ? ALPHABET[group >> 6 & 63] : '=';

@@ -4,9 +4,16 @@
 
 #include "parts.h"
 
-enum { INTERVAL_S = 5, INTERVAL_S_MAX = 3600, CANDIDATES_MAX = 1000, WAIT_MS_MAX = 60000, SESSIONS_TRIED_MAX = 3 };
+enum {
+    INTERVAL_S = 5,
+    INTERVAL_S_MAX = 3600,
+    CANDIDATES_MAX = 1000,
+    WAIT_MS_MAX = 60000,
+    SESSIONS_TRIED_MAX = 3
+};
 
-/* A session of the server. Work that was claimed in it goes by it until its end, whatever the handle has moved on to. */
+/* A session of the server. Work that was claimed in it goes by it until its end, whatever the handle has
+ * moved on to. */
 typedef struct life {
     atomic_uint refs;
     rtc_beat *beat;
@@ -18,7 +25,7 @@ struct retry_session {
     char *opening;   /* body of POST /v1/sessions */
     int64_t life_ms; /* its interval */
     pthread_mutex_t lock;
-    life *life;      /* guarded by lock */
+    life *life; /* guarded by lock */
 };
 
 struct retry_work {
@@ -28,7 +35,7 @@ struct retry_work {
     char *value;  /* JSON */
 };
 
-/* ---- sessions -------------------------------------------------------------------------------------------------------- */
+/* ---- sessions ------------------------------------------------------------------------------------------ */
 
 static life *life_ref(life *l) {
     (void)atomic_fetch_add(&l->refs, 1);
@@ -62,13 +69,17 @@ static life *life_new(retry_client *c, const char *id, int64_t since_ms, int64_t
 static retry_code begin_life(retry_session *s, retry_error *error) {
     const int64_t since_ms = rtc_now_ms();
     const atomic_int_fast64_t until_ms = since_ms + s->client->timeout_ms;
-    const rtc_ask ask = {.method = "POST", .path = "/v1/sessions", .body = s->opening, .body_bytes = strlen(s->opening),
+    const rtc_ask ask = {.method = "POST",
+                         .path = "/v1/sessions",
+                         .body = s->opening,
+                         .body_bytes = strlen(s->opening),
                          .timeout_ms = s->client->timeout_ms};
     rtc_answer answer;
     retry_code code = rtc_http_until(s->client, &ask, &until_ms, &answer, error);
     json_t *json = code == RETRY_OK ? rtc_answer_json(&answer, error) : NULL;
     const char *id = json_string_value(json_object_get(json, "session"));
-    if (code == RETRY_OK && id == NULL) code = rtc_fail(error, RETRY_E_REFUSED, "the server answered without a session");
+    if (code == RETRY_OK && id == NULL)
+        code = rtc_fail(error, RETRY_E_REFUSED, "the server answered without a session");
     // Its time began somewhere between question and answer; by then the first beat is due at the latest.
     life *fresh = code == RETRY_OK ? life_new(s->client, id, since_ms, s->life_ms) : NULL;
     if (code == RETRY_OK && fresh == NULL) code = rtc_fail(error, RETRY_E_NOMEM, "out of memory");
@@ -81,7 +92,8 @@ static retry_code begin_life(retry_session *s, retry_error *error) {
     return code;
 }
 
-/* The session to claim in, alive as far as is known here; a reference is the caller's. NULL: *error is filled. */
+/* The session to claim in, alive as far as is known here; a reference is the caller's. NULL: *error is
+ * filled. */
 static life *living(retry_session *s, retry_code *code, retry_error *error) {
     *code = RETRY_OK;
     (void)pthread_mutex_lock(&s->lock);
@@ -91,16 +103,18 @@ static life *living(retry_session *s, retry_code *code, retry_error *error) {
     return l;
 }
 
-retry_code retry_session_open(retry_client *client, const retry_session_config *config, retry_session **session,
-                              retry_error *error) {
+retry_code retry_session_open(retry_client *client, const retry_session_config *config,
+                              retry_session **session, retry_error *error) {
     retry_session_config cfg;
     char host[128];
     rtc_take_config(&cfg, sizeof cfg, config);
     rtc_host_name(host, sizeof host);
     if (cfg.interval_s == 0) cfg.interval_s = INTERVAL_S;
-    if (cfg.interval_s > INTERVAL_S_MAX) return rtc_fail(error, RETRY_E_INVALID, "interval_s is at most %d", INTERVAL_S_MAX);
-    json_t *body = json_pack("{s:s,s:s,s:i}", "component", cfg.component == NULL ? "" : cfg.component, "runtime",
-                             cfg.runtime == NULL ? host : cfg.runtime, "interval_s", (int)cfg.interval_s);
+    if (cfg.interval_s > INTERVAL_S_MAX)
+        return rtc_fail(error, RETRY_E_INVALID, "interval_s is at most %d", INTERVAL_S_MAX);
+    json_t *body =
+        json_pack("{s:s,s:s,s:i}", "component", cfg.component == NULL ? "" : cfg.component, "runtime",
+                  cfg.runtime == NULL ? host : cfg.runtime, "interval_s", (int)cfg.interval_s);
     if (body == NULL) return rtc_fail(error, RETRY_E_INVALID, "component and runtime are UTF-8");
     retry_session *s = calloc(1, sizeof *s);
     if (s != NULL) s->opening = json_dumps(body, JSON_COMPACT);
@@ -135,7 +149,7 @@ void retry_session_close(retry_session *s) {
     free(s);
 }
 
-/* ---- claims ---------------------------------------------------------------------------------------------------------- */
+/* ---- claims -------------------------------------------------------------------------------------------- */
 
 /* The body without its session; NULL: *error is filled. */
 static json_t *claim_body(const retry_claim_config *cfg, retry_error *error) {
@@ -153,9 +167,10 @@ static json_t *claim_body(const retry_claim_config *cfg, retry_error *error) {
         (void)json_array_append_new(names, json_string(cfg->candidates[i]));
     json_t *body = NULL;
     if (by_kind || json_array_size(names) == cfg->candidate_count)
-        body = json_pack("{s:s,s:b,s:b,s:i,s:o}", "process", cfg->process == NULL ? "" : cfg->process, "strict", cfg->strict,
-                         "ignore_backoff", cfg->ignore_backoff, "wait_ms", (int)cfg->wait_ms, by_kind ? "kind" : "candidates",
-                         by_kind ? json_string(cfg->kind) : json_incref(names));
+        body =
+            json_pack("{s:s,s:b,s:b,s:i,s:o}", "process", cfg->process == NULL ? "" : cfg->process, "strict",
+                      cfg->strict, "ignore_backoff", cfg->ignore_backoff, "wait_ms", (int)cfg->wait_ms,
+                      by_kind ? "kind" : "candidates", by_kind ? json_string(cfg->kind) : json_incref(names));
     json_decref(names);
     if (body == NULL) (void)rtc_fail(error, RETRY_E_INVALID, "process, kind and candidates are UTF-8");
     return body;
@@ -165,12 +180,14 @@ static json_t *claim_body(const retry_claim_config *cfg, retry_error *error) {
 static retry_code hold(retry_client *c, json_t *json, life *l, retry_work **work, retry_error *error) {
     retry_work *w = calloc(1, sizeof *w);
     const json_t *value = json_object_get(json, "value");
-    if (w != NULL) w->value = value == NULL ? rtc_copy("null", 4) : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    if (w != NULL)
+        w->value = value == NULL ? rtc_copy("null", 4) : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
     if (w == NULL || w->value == NULL) {
         free(w);
         json_decref(json);
         life_unref(l);
-        return rtc_fail(error, RETRY_E_NOMEM, "out of memory; the work is free again when its session has ended");
+        return rtc_fail(error, RETRY_E_NOMEM,
+                        "out of memory; the work is free again when its session has ended");
     }
     w->client = c;
     w->json = json;
@@ -180,7 +197,8 @@ static retry_code hold(retry_client *c, json_t *json, life *l, retry_work **work
 }
 
 /* One claim in session `l`, which it takes. RETRY_E_STALE: the session has expired. */
-static retry_code claim_in(retry_session *s, life *l, json_t *body, int64_t wait_ms, retry_work **work, retry_error *error) {
+static retry_code claim_in(retry_session *s, life *l, json_t *body, int64_t wait_ms, retry_work **work,
+                           retry_error *error) {
     char key[RTC_KEY_DIGITS + 1], header[RTC_KEY_DIGITS + 32];
     rtc_new_key(key);
     (void)snprintf(header, sizeof header, "Idempotency-Key: %s", key);
@@ -193,8 +211,12 @@ static retry_code claim_in(retry_session *s, life *l, json_t *body, int64_t wait
     const int64_t timeout_ms = s->client->timeout_ms + wait_ms;
     const atomic_int_fast64_t until_ms = rtc_now_ms() + timeout_ms;
     const char *const headers[] = {header, NULL};
-    const rtc_ask ask = {.method = "POST", .path = "/v1/work/claim", .body = text, .body_bytes = strlen(text),
-                         .headers = headers, .timeout_ms = timeout_ms};
+    const rtc_ask ask = {.method = "POST",
+                         .path = "/v1/work/claim",
+                         .body = text,
+                         .body_bytes = strlen(text),
+                         .headers = headers,
+                         .timeout_ms = timeout_ms};
     rtc_answer answer;
     retry_code code = rtc_http_until(s->client, &ask, &until_ms, &answer, error);
     json_t *json = code == RETRY_OK && answer.status != 204 ? rtc_answer_json(&answer, error) : NULL;
@@ -214,7 +236,8 @@ static retry_code claim_in(retry_session *s, life *l, json_t *body, int64_t wait
     return code;
 }
 
-retry_code retry_claim(retry_session *session, const retry_claim_config *config, retry_work **work, retry_error *error) {
+retry_code retry_claim(retry_session *session, const retry_claim_config *config, retry_work **work,
+                       retry_error *error) {
     retry_claim_config cfg;
     rtc_take_config(&cfg, sizeof cfg, config);
     json_t *body = claim_body(&cfg, error);
@@ -228,7 +251,7 @@ retry_code retry_claim(retry_session *session, const retry_claim_config *config,
     return code;
 }
 
-/* ---- work that is held ----------------------------------------------------------------------------------------------- */
+/* ---- work that is held --------------------------------------------------------------------------------- */
 
 static const char *member(const retry_work *w, const char *name) {
     const char *text = json_string_value(json_object_get(w->json, name));
@@ -255,7 +278,10 @@ static void work_free(retry_work *w) {
 static retry_code post_end(retry_work *w, const char *verb, const char *body, retry_error *error) {
     char *path = rtc_path("/v1/work/", retry_work_id(w), verb);
     if (path == NULL) return rtc_fail(error, RETRY_E_NOMEM, "out of memory");
-    const rtc_ask ask = {.method = "POST", .path = path, .body = body, .body_bytes = strlen(body),
+    const rtc_ask ask = {.method = "POST",
+                         .path = path,
+                         .body = body,
+                         .body_bytes = strlen(body),
                          .timeout_ms = w->client->timeout_ms};
     rtc_answer answer;
     retry_code code = rtc_http_until(w->client, &ask, rtc_beat_good_until(w->life->beat), &answer, error);

@@ -5,13 +5,19 @@
 #include "parts.h"
 
 enum {
-    THREADS_MAX = 256, BATCH_MAX = 20, WAIT_MS = 5000, WAIT_MS_MAX = 60000, LEASE_S = 30, LEASE_S_MIN = 3, LEASE_S_MAX = 3600
+    THREADS_MAX = 256,
+    BATCH_MAX = 20,
+    WAIT_MS = 5000,
+    WAIT_MS_MAX = 60000,
+    LEASE_S = 30,
+    LEASE_S_MIN = 3,
+    LEASE_S_MAX = 12 * 3600
 };
 
 struct retry_workers {
     retry_client *client;
     const rtc_registration *registered;
-    char *path, *body; /* of a claim */
+    char *path, *body;  /* of a claim */
     int64_t timeout_ms; /* of a claim */
     uint32_t lease_s;
     atomic_bool stops;
@@ -21,13 +27,13 @@ struct retry_workers {
     pthread_t threads[];
 };
 
-/* ---- one event ------------------------------------------------------------------------------------------------------- */
+/* ---- one event ----------------------------------------------------------------------------------------- */
 
 typedef struct job {
     const json_t *json; /* as claimed; borrowed */
-    const json_t *token;
-    char *path;         /* "/v1/jobs/ID" */
-    rtc_beat *beat;     /* NULL: there was no memory to keep it alive; it is left to its lease */
+    json_t *token;
+    char *path;     /* "/v1/jobs/ID" */
+    rtc_beat *beat; /* NULL: there was no memory to keep it alive; it is left to its lease */
 } job;
 
 static const char *text_of(const json_t *json, const char *name) {
@@ -35,17 +41,19 @@ static const char *text_of(const json_t *json, const char *name) {
     return text == NULL ? "" : text;
 }
 
-/* Tells the server how it ended. Takes nothing. */
-static void end(retry_workers *w, job *j, const char *verb, const char *reason, const char *details) {
-    json_t *body = json_pack("{s:O}", "token", j->token);
-    if (reason != NULL && reason[0] != '\0') (void)json_object_set_new(body, "reason", json_string(reason));
-    if (details != NULL && details[0] != '\0') (void)json_object_set_new(body, "error", json_string(details));
-    char *text = body == NULL ? NULL : json_dumps(body, JSON_COMPACT);
+/* Tells the server how it ended; `more` (NULL: nothing) goes into the request, and is taken. */
+static void end(retry_workers *w, job *j, const char *verb, json_t *more) {
+    json_t *body = more == NULL ? json_object() : more;
+    (void)json_object_set(body, "token", j->token);
+    char *text = json_dumps(body, JSON_COMPACT);
     char *path = NULL;
     if (text != NULL && asprintf(&path, "%s/%s", j->path, verb) >= 0) {
         // No more extensions from here on: they could arrive behind the end, and be taken for a loss.
         rtc_beat_stop(j->beat);
-        const rtc_ask ask = {.method = "POST", .path = path, .body = text, .body_bytes = strlen(text),
+        const rtc_ask ask = {.method = "POST",
+                             .path = path,
+                             .body = text,
+                             .body_bytes = strlen(text),
                              .timeout_ms = w->client->timeout_ms};
         rtc_answer answer;
         retry_error error;
@@ -56,6 +64,20 @@ static void end(retry_workers *w, job *j, const char *verb, const char *reason, 
     }
     free(text);
     json_decref(body);
+}
+
+/* What the callback said of its failure. The history shows "error". */
+static json_t *failure(const retry_call *call) {
+    const char *reason = call->failed_reason, *details = call->failed_details;
+    json_t *said = json_object();
+    if (reason[0] != '\0') (void)json_object_set_new(said, "reason", json_string(reason));
+    if (details[0] != '\0')
+        (void)json_object_set_new(said, "error",
+                                  json_sprintf("%s%s%s", reason, reason[0] == '\0' ? "" : ": ", details));
+    if (call->not_before_s > 0)
+        (void)json_object_set_new(said, "retry_after_s", json_integer(call->not_before_s));
+    if (call->gave_up) (void)json_object_set_new(said, "give_up", json_true());
+    return said;
 }
 
 /* The body as bytes with a NUL behind them, owned. */
@@ -74,16 +96,21 @@ static void run_job(retry_workers *w, job *j) {
     size_t bytes = 0;
     char *body = body_of(j->json, &bytes);
     if (body == NULL) {
-        end(w, j, "fail", NULL, "the worker could not decode the body");
+        end(w, j, "fail", json_pack("{s:s}", "error", "the worker could not decode the body"));
         return;
     }
-    retry_call call = {.type = w->registered->type, .id = text_of(j->json, "id"), .reason = text_of(j->json, "reason"),
-                       .content_type = text_of(j->json, "content_type"), .order_key = text_of(j->json, "order_key"),
-                       .body = body, .body_bytes = bytes, .beat = j->beat,
+    retry_call call = {.type = w->registered->type,
+                       .id = text_of(j->json, "id"),
+                       .reason = text_of(j->json, "reason"),
+                       .content_type = text_of(j->json, "content_type"),
+                       .order_key = text_of(j->json, "order_key"),
+                       .body = body,
+                       .body_bytes = bytes,
+                       .beat = j->beat,
                        .attempt = (uint32_t)json_integer_value(json_object_get(j->json, "attempt"))};
     const int failed = w->registered->callback(&call, w->registered->arg);
-    if (failed == 0) end(w, j, "finish", NULL, NULL);
-    else end(w, j, "fail", call.failed_reason, call.failed_details);
+    if (failed == 0) end(w, j, "finish", NULL);
+    else end(w, j, "fail", failure(&call));
     free(body);
 }
 
@@ -96,7 +123,8 @@ static void hold(retry_workers *w, job *j, const json_t *json, int64_t since_ms)
     if (extension != NULL) body = json_dumps(extension, JSON_COMPACT);
     if (j->path != NULL && body != NULL && asprintf(&extend, "%s/extend", j->path) >= 0)
         j->beat = rtc_beat_start(w->client, extend, body, since_ms, (int64_t)w->lease_s * 1000);
-    if (j->beat == NULL) rtc_log(w->client, RETRY_LOG_WARNING, "an event is left to its lease: out of memory");
+    if (j->beat == NULL)
+        rtc_log(w->client, RETRY_LOG_WARNING, "an event is left to its lease: out of memory");
     else free(extend);
     free(body);
     json_decref(extension);
@@ -110,7 +138,7 @@ static void run_jobs(retry_workers *w, const json_t *claimed, int64_t since_ms) 
     for (size_t i = 0; i < count; i++) {
         job *j = &jobs[i];
         if (j->beat != NULL && !rtc_beat_lost(j->beat)) {
-            if (atomic_load(&w->stops)) end(w, j, "release", NULL, NULL);
+            if (atomic_load(&w->stops)) end(w, j, "release", NULL);
             else run_job(w, j);
         }
         rtc_beat_stop(j->beat);
@@ -119,11 +147,12 @@ static void run_jobs(retry_workers *w, const json_t *claimed, int64_t since_ms) 
     }
 }
 
-/* ---- threads ---------------------------------------------------------------------------------------------------------- */
+/* ---- threads ------------------------------------------------------------------------------------------- */
 
 static void rest(retry_workers *w, int64_t until_ms) {
     (void)pthread_mutex_lock(&w->lock);
-    while (!atomic_load(&w->stops) && rtc_now_ms() < until_ms) rtc_cond_wait_until(&w->stop, &w->lock, until_ms);
+    while (!atomic_load(&w->stops) && rtc_now_ms() < until_ms)
+        rtc_cond_wait_until(&w->stop, &w->lock, until_ms);
     (void)pthread_mutex_unlock(&w->lock);
 }
 
@@ -132,7 +161,10 @@ static void *work(void *arg) {
     uint32_t failures = 0;
     while (!atomic_load(&w->stops)) {
         const int64_t since_ms = rtc_now_ms();
-        const rtc_ask ask = {.method = "POST", .path = w->path, .body = w->body, .body_bytes = strlen(w->body),
+        const rtc_ask ask = {.method = "POST",
+                             .path = w->path,
+                             .body = w->body,
+                             .body_bytes = strlen(w->body),
                              .timeout_ms = w->timeout_ms};
         rtc_answer answer;
         retry_error error = {0};
@@ -154,25 +186,28 @@ static void *work(void *arg) {
     return NULL;
 }
 
-static retry_code take_config(retry_workers_config *cfg, const retry_workers_config *config, retry_error *error) {
+static retry_code take_config(retry_workers_config *cfg, const retry_workers_config *config,
+                              retry_error *error) {
     rtc_take_config(cfg, sizeof *cfg, config);
     if (cfg->threads == 0) cfg->threads = 1;
     if (cfg->lease_s == 0) cfg->lease_s = LEASE_S;
     if (cfg->batch == 0) cfg->batch = 1;
     if (cfg->wait_ms == 0) cfg->wait_ms = WAIT_MS;
-    if (cfg->threads > THREADS_MAX) return rtc_fail(error, RETRY_E_INVALID, "threads is at most %d", THREADS_MAX);
+    if (cfg->threads > THREADS_MAX)
+        return rtc_fail(error, RETRY_E_INVALID, "threads is at most %d", THREADS_MAX);
     if (cfg->lease_s < LEASE_S_MIN || cfg->lease_s > LEASE_S_MAX)
         return rtc_fail(error, RETRY_E_INVALID, "lease_s is from %d to %d", LEASE_S_MIN, LEASE_S_MAX);
     if (cfg->batch > BATCH_MAX) return rtc_fail(error, RETRY_E_INVALID, "batch is at most %d", BATCH_MAX);
-    if (cfg->wait_ms > WAIT_MS_MAX) return rtc_fail(error, RETRY_E_INVALID, "wait_ms is at most %d", WAIT_MS_MAX);
+    if (cfg->wait_ms > WAIT_MS_MAX)
+        return rtc_fail(error, RETRY_E_INVALID, "wait_ms is at most %d", WAIT_MS_MAX);
     return RETRY_OK;
 }
 
 static bool prepare(retry_workers *w, const retry_workers_config *cfg) {
     char host[128];
     rtc_host_name(host, sizeof host);
-    json_t *body = json_pack("{s:s,s:i,s:i,s:i}", "worker", cfg->name == NULL ? host : cfg->name, "limit", (int)cfg->batch,
-                             "lease_s", (int)cfg->lease_s, "wait_ms", (int)cfg->wait_ms);
+    json_t *body = json_pack("{s:s,s:i,s:i,s:i}", "worker", cfg->name == NULL ? host : cfg->name, "limit",
+                             (int)cfg->batch, "lease_s", (int)cfg->lease_s, "wait_ms", (int)cfg->wait_ms);
     w->body = body == NULL ? NULL : json_dumps(body, JSON_COMPACT);
     json_decref(body);
     w->path = rtc_path("/v1/event-types/", w->registered->type, "/claim");
@@ -194,10 +229,13 @@ retry_code retry_workers_start(retry_client *client, const char *type, const ret
     w->registered = registered;
     (void)pthread_mutex_init(&w->lock, NULL);
     (void)rtc_cond_init(&w->stop);
-    if (!prepare(w, &cfg)) code = rtc_fail(error, RETRY_E_NOMEM, "out of memory, or a name that is not UTF-8");
+    if (!prepare(w, &cfg))
+        code = rtc_fail(error, RETRY_E_NOMEM, "out of memory, or a name that is not UTF-8");
     while (code == RETRY_OK && w->count < cfg.threads) {
         if (rtc_thread_start(&w->threads[w->count], work, w)) w->count++;
-        else code = rtc_fail(error, RETRY_E_IO, "thread %u of %u could not be started", w->count + 1, cfg.threads);
+        else
+            code = rtc_fail(error, RETRY_E_IO, "thread %u of %u could not be started", w->count + 1,
+                            cfg.threads);
     }
     if (code == RETRY_OK) *workers = w;
     else retry_workers_stop(w);

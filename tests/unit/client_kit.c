@@ -29,7 +29,7 @@ struct kit {
     bool leases_gone;
 };
 
-/* ---- folders --------------------------------------------------------------------------------------------------------- */
+/* ---- folders ------------------------------------------------------------------------------------------- */
 
 void kit_folder_make(char path[64]) {
     (void)snprintf(path, 64, "/tmp/retryd-client-XXXXXX");
@@ -53,7 +53,7 @@ void kit_folder_remove(const char *path) {
     empty(path);
 }
 
-/* ---- answers --------------------------------------------------------------------------------------------------------- */
+/* ---- answers ------------------------------------------------------------------------------------------- */
 
 static bool ends_with(const char *text, const char *end) {
     const size_t len = strlen(text), tail = strlen(end);
@@ -64,11 +64,11 @@ static bool ends_with(const char *text, const char *end) {
 static json_int_t keep(kit *k, json_t *event) {
     size_t i;
     json_t *known;
-    json_array_foreach(k->events, i, known)
-        if (json_equal(json_object_get(known, "key"), json_object_get(event, "key"))) {
-            json_decref(event);
-            return (json_int_t)i;
-        }
+    json_array_foreach(k->events, i,
+                       known) if (json_equal(json_object_get(known, "key"), json_object_get(event, "key"))) {
+        json_decref(event);
+        return (json_int_t)i;
+    }
     (void)json_array_append_new(k->events, event);
     return (json_int_t)json_array_size(k->events) - 1;
 }
@@ -84,43 +84,42 @@ static json_t *type_in(const char *path) {
     return json_stringn(type, strcspn(type, "/"));
 }
 
-static unsigned post_event(kit *k, struct MHD_Connection *connection, const char *path, const char *body, size_t len,
-                           json_t **answer) {
+static unsigned post_event(kit *k, struct MHD_Connection *connection, const char *path, const char *body,
+                           size_t len, json_t **answer) {
     if (strstr(path, "unknown") != NULL) return 404;
-    json_t *event = json_pack("{s:o,s:s%,s:o,s:o,s:o,s:o,s:o}", "type", type_in(path), "body", body, len, "key",
-                              header(connection, "Idempotency-Key"), "reason", header(connection, "Retry-Reason"),
-                              "order_key", header(connection, "Order-Key"), "deliver_after",
-                              header(connection, "Deliver-After"), "content_type", header(connection, "Content-Type"));
+    json_t *event =
+        json_pack("{s:o,s:s%,s:o,s:o,s:o,s:o,s:o}", "type", type_in(path), "body", body, len, "key",
+                  header(connection, "Idempotency-Key"), "reason", header(connection, "Retry-Reason"),
+                  "order_key", header(connection, "Order-Key"), "deliver_after",
+                  header(connection, "Deliver-After"), "content_type", header(connection, "Content-Type"));
     *answer = json_pack("{s:o}", "id", json_sprintf("%024" JSON_INTEGER_FORMAT, keep(k, event)));
     return 202;
 }
 
-static unsigned post_batch(kit *k, const char *path, const json_t *batch, json_t **answer) {
+/* All or none. */
+static unsigned post_batch(kit *k, const json_t *batch, json_t **answer) {
     size_t i;
-    json_t *item, *ids = json_array();
-    const bool unknown = strstr(path, "unknown") != NULL;
+    json_t *item, *ids = json_array(), *kept = json_array();
+    unsigned status = 202;
+    json_array_foreach(json_object_get(batch, "events"), i, item) {
+        size_t len = 0;
+        const char *type = json_string_value(json_object_get(item, "type"));
+        char *body = rtc_unbase64(json_string_value(json_object_get(item, "body_base64")), &len);
+        if (strcmp(type, "unknown") == 0) status = 404;
+        else if (strcmp(body, "bad") == 0) status = 400;
+        (void)json_array_append_new(
+            kept, json_pack("{s:s,s:s%,s:O,s:O?,s:O?,s:O?,s:O?}", "type", type, "body", body, len, "key",
+                            json_object_get(item, "idempotency_key"), "reason",
+                            json_object_get(item, "reason"), "order_key", json_object_get(item, "order_key"),
+                            "deliver_after", json_object_get(item, "deliver_after"), "content_type",
+                            json_object_get(item, "content_type")));
+        free(body);
+    }
+    json_array_foreach(kept, i, item) if (status == 202)(void)
+        json_array_append_new(ids, json_integer(keep(k, json_incref(item))));
+    json_decref(kept);
     *answer = json_pack("{s:o}", "ids", ids);
-    json_array_foreach(json_object_get(batch, "events"), i, item) {
-        size_t len = 0;
-        char *body = rtc_unbase64(json_string_value(json_object_get(item, "body_base64")), &len);
-        if (unknown || strstr(body, "bad") != NULL) {
-            free(body);
-            return unknown ? 404 : 400;
-        }
-        free(body);
-    }
-    json_array_foreach(json_object_get(batch, "events"), i, item) {
-        size_t len = 0;
-        char *body = rtc_unbase64(json_string_value(json_object_get(item, "body_base64")), &len);
-        json_t *event = json_pack("{s:o,s:s%,s:O,s:O?,s:O?,s:O?,s:O?}", "type", type_in(path), "body", body, len, "key",
-                                  json_object_get(item, "idempotency_key"), "reason", json_object_get(item, "reason"),
-                                  "order_key", json_object_get(item, "order_key"), "deliver_after",
-                                  json_object_get(item, "deliver_after"), "content_type",
-                                  json_object_get(item, "content_type"));
-        free(body);
-        (void)json_array_append_new(ids, json_integer(keep(k, event)));
-    }
-    return 202;
+    return status;
 }
 
 /* Each event is handed out once; the attempt is counted from 1. */
@@ -129,10 +128,11 @@ static unsigned claim_events(kit *k, const json_t *request, json_t **answer) {
     const size_t limit = (size_t)json_integer_value(json_object_get(request, "limit"));
     for (; k->claimed < json_array_size(k->events) && json_array_size(jobs) < limit; k->claimed++) {
         json_t *event = json_array_get(k->events, k->claimed);
-        (void)json_array_append_new(
-            jobs, json_pack("{s:o,s:s,s:O,s:O,s:O?,s:i}", "id", json_sprintf("job%zu", k->claimed), "token", "t0ken", "type",
-                            json_object_get(event, "type"), "body", json_object_get(event, "body"), "reason",
-                            json_object_get(event, "reason"), "attempt", 1));
+        (void)json_array_append_new(jobs, json_pack("{s:o,s:s,s:O,s:O,s:O?,s:i}", "id",
+                                                    json_sprintf("job%zu", k->claimed), "token", "t0ken",
+                                                    "type", json_object_get(event, "type"), "body",
+                                                    json_object_get(event, "body"), "reason",
+                                                    json_object_get(event, "reason"), "attempt", 1));
     }
     if (json_array_size(jobs) == 0) {
         json_decref(jobs);
@@ -146,12 +146,17 @@ static unsigned end(kit *k, const char *path, const json_t *request) {
     if (k->leases_gone) return 409;
     if (ends_with(path, "/extend") || ends_with(path, "/heartbeat")) return 200;
     const char *id = strchr(path + 4, '/') + 1, *verb = strchr(id, '/') + 1;
-    const char *names[] = {"reason", "error", "cause"};
+    const char *names[] = {"error", "cause"};
     json_t *line = json_sprintf("%s %.*s", verb, (int)(verb - id - 1), id);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 2; i++) {
         const char *word = json_string_value(json_object_get(request, names[i]));
         if (word == NULL) continue;
         json_t *longer = json_sprintf("%s %s", json_string_value(line), word);
+        json_decref(line);
+        line = longer;
+    }
+    if (json_is_true(json_object_get(request, "give_up"))) {
+        json_t *longer = json_sprintf("%s (gave up)", json_string_value(line));
         json_decref(line);
         line = longer;
     }
@@ -165,17 +170,19 @@ static unsigned claim_work(kit *k, const json_t *request, json_t **answer) {
     if (k->leases_gone && strcmp(session, "session0") == 0) return 410;
     if (json_is_true(json_object_get(request, "strict"))) return 409;
     if (strcmp(json_string_value(json_object_get(request, "process")), "idle") == 0) return 204;
-    *answer = json_pack("{s:s,s:s,s:s,s:s,s:O,s:f,s:{s:i}}", "work", "w1", "token", "t0ken", "session", session, "entity", "m 1",
-                        "process", json_object_get(request, "process"), "previous_interval_s", 2.5, "value", "rack", 7);
+    *answer = json_pack("{s:s,s:s,s:s,s:s,s:O,s:f,s:{s:i}}", "work", "w1", "token", "t0ken", "session",
+                        session, "entity", "m 1", "process", json_object_get(request, "process"),
+                        "previous_interval_s", 2.5, "value", "rack", 7);
     return 200;
 }
 
-static unsigned answer_to(kit *k, struct MHD_Connection *connection, const char *method, const char *path, const char *body,
-                          size_t len, json_t **answer) {
+static unsigned answer_to(kit *k, struct MHD_Connection *connection, const char *method, const char *path,
+                          const char *body, size_t len, json_t **answer) {
     json_t *request = json_loadb(body, len, 0, NULL);
     unsigned status = 404;
-    if (ends_with(path, "/batch")) status = post_batch(k, path, request, answer);
-    else if (strncmp(path, "/v1/events/", 11) == 0) status = post_event(k, connection, path, body, len, answer);
+    if (strcmp(path, "/v1/events") == 0) status = post_batch(k, request, answer);
+    else if (strncmp(path, "/v1/events/", 11) == 0)
+        status = post_event(k, connection, path, body, len, answer);
     else if (strcmp(path, "/v1/work/claim") == 0) status = claim_work(k, request, answer);
     else if (ends_with(path, "/claim")) status = claim_events(k, request, answer);
     else if (strcmp(path, "/v1/sessions") == 0) {
@@ -188,13 +195,14 @@ static unsigned answer_to(kit *k, struct MHD_Connection *connection, const char 
     return status;
 }
 
-/* ---- the server ------------------------------------------------------------------------------------------------------ */
+/* ---- the server ---------------------------------------------------------------------------------------- */
 
 static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status, json_t *answer) {
-    char *text = answer == NULL ? NULL : json_dumps(answer, JSON_COMPACT);
+    char *text = NULL;
     if (status >= 400) text = rtc_copy("{\"detail\":\"no such luck\"}", 25);
-    if (text == NULL) text = rtc_copy("", 0);
-    struct MHD_Response *response = MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_COPY);
+    else text = answer == NULL ? rtc_copy("", 0) : json_dumps(answer, JSON_COMPACT);
+    struct MHD_Response *response =
+        MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_COPY);
     const enum MHD_Result queued = MHD_queue_response(connection, status, response);
     MHD_destroy_response(response);
     free(text);
@@ -207,8 +215,9 @@ typedef struct request {
     size_t len;
 } request;
 
-static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *path, const char *method,
-                                  const char *version, const char *data, size_t *size, void **state) {
+static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *path,
+                                  const char *method, const char *version, const char *data, size_t *size,
+                                  void **state) {
     (void)version;
     kit *k = ctx;
     request *r = *state;
@@ -230,15 +239,17 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
     const bool upset = k->upset_times > 0 && ends_with(path, k->upset_suffix);
     if (upset) k->upset_times--;
     const unsigned upset_status = upset ? k->upset_status : 0;
-    const unsigned status =
-        upset_status != 0 ? upset_status : answer_to(k, connection, method, path, r->body == NULL ? "" : r->body, r->len, &answer);
+    const unsigned status = upset_status != 0 ? upset_status
+                                              : answer_to(k, connection, method, path,
+                                                          r->body == NULL ? "" : r->body, r->len, &answer);
     (void)pthread_mutex_unlock(&k->lock);
     if (!upset || upset_status != 0) return reply(connection, status, answer);
     json_decref(answer);
     return MHD_NO; // closes the connection
 }
 
-static void on_end(void *ctx, struct MHD_Connection *connection, void **state, enum MHD_RequestTerminationCode why) {
+static void on_end(void *ctx, struct MHD_Connection *connection, void **state,
+                   enum MHD_RequestTerminationCode why) {
     (void)ctx, (void)connection, (void)why;
     request *r = *state;
     if (r != NULL) free(r->body);
@@ -248,9 +259,10 @@ static void on_end(void *ctx, struct MHD_Connection *connection, void **state, e
 void kit_return(kit *k) {
     const struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons(k->port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    k->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION, 0, NULL, NULL, on_request, k,
-                                 MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u,
-                                 MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_END);
+    k->daemon =
+        MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION, 0, NULL, NULL,
+                         on_request, k, MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_LISTENING_ADDRESS_REUSE,
+                         1u, MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_END);
     assert_non_null(k->daemon);
     k->port = MHD_get_daemon_info(k->daemon, MHD_DAEMON_INFO_BIND_PORT)->port;
 }
@@ -339,5 +351,40 @@ void kit_wait_ends(kit *k, size_t count) {
 
 void kit_wait_asked(kit *k, const char *suffix, unsigned count) {
     for (const int64_t until_ms = rtc_now_ms() + WAIT_MS; kit_asked(k, suffix) < count; rtc_sleep_ms(2))
-        if (rtc_now_ms() > until_ms) fail_msg("waited for %u requests of %s, there are %u", count, suffix, kit_asked(k, suffix));
+        if (rtc_now_ms() > until_ms)
+            fail_msg("waited for %u requests of %s, there are %u", count, suffix, kit_asked(k, suffix));
+}
+
+/* ---- fixtures ------------------------------------------------------------------------------------------ */
+
+int kit_set_up(void **state) {
+    kit_fixture *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    (void)setenv("no_proxy", "127.0.0.1", 1);
+    kit_folder_make(f->folder);
+    kit_spool_path(f->spool, f->folder);
+    f->kit = kit_open();
+    *state = f;
+    return 0;
+}
+
+int kit_tear_down(void **state) {
+    kit_fixture *f = *state;
+    kit_close(f->kit);
+    kit_folder_remove(f->folder);
+    free(f);
+    return 0;
+}
+
+retry_code kit_schedule(retry_client *c, const char *type, const char *body, const char *order_key,
+                        retry_receipt *receipt, retry_error *error) {
+    retry_request request = RETRY_REQUEST(body, strlen(body));
+    request.order_key = order_key;
+    return retry_schedule(c, type, &request, receipt, error);
+}
+
+void kit_assert_field(const json_t *events, size_t i, const char *name, const char *want) {
+    const char *got = json_string_value(json_object_get(json_array_get(events, i), name));
+    if (want == NULL) assert_null(got);
+    else assert_string_equal(got, want);
 }

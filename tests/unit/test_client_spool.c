@@ -1,10 +1,11 @@
-/* The spool: what was acknowledged comes out again, once, in order, whatever happened to the file or the process. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+/* The spool: what was acknowledged comes out again, once, in order, whatever happened to the file or the
+ * process. */
 #include <fcntl.h>
 #include <inttypes.h>
+#include <setjmp.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +48,9 @@ static void reopen(fixture *f) {
     assert_int_equal(rtc_spool_open(f->path, BOUND, &f->spool, NULL), RETRY_OK);
 }
 
-static void add(rtc_spool *s, const char *text) { assert_int_equal(rtc_spool_add(s, text, strlen(text), NULL), RETRY_OK); }
+static void add(rtc_spool *s, const char *text) {
+    assert_int_equal(rtc_spool_add(s, text, strlen(text), NULL), RETRY_OK);
+}
 
 /* Takes the next line, which must be `want`. */
 static void take(rtc_spool *s, const char *want) {
@@ -95,7 +98,7 @@ static void write_segment(const fixture *f, uint32_t segment, const char *bytes,
     (void)close(fd);
 }
 
-/* ---- formats --------------------------------------------------------------------------------------------------------- */
+/* ---- formats ------------------------------------------------------------------------------------------- */
 
 static void crc32__is_that_of_zlib(void **state) {
     (void)state;
@@ -105,8 +108,14 @@ static void crc32__is_that_of_zlib(void **state) {
 
 static void base64__is_that_of_rfc_4648(void **state) {
     (void)state;
-    static const char *const ROWS[][2] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"foob", "Zm9vYg=="},
-                                          {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}, {"\xff\xfe", "//4="}};
+    static const char *const ROWS[][2] = {{"", ""},
+                                          {"f", "Zg=="},
+                                          {"fo", "Zm8="},
+                                          {"foo", "Zm9v"},
+                                          {"foob", "Zm9vYg=="},
+                                          {"fooba", "Zm9vYmE="},
+                                          {"foobar", "Zm9vYmFy"},
+                                          {"\xff\xfe", "//4="}};
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         char *text = rtc_base64(ROWS[i][0], strlen(ROWS[i][0]));
         assert_string_equal(text, ROWS[i][1]);
@@ -121,7 +130,7 @@ static void base64__is_that_of_rfc_4648(void **state) {
     assert_null(rtc_unbase64("Zm9*", &len));
 }
 
-/* ---- order and progress ---------------------------------------------------------------------------------------------- */
+/* ---- order and progress -------------------------------------------------------------------------------- */
 
 static void spool__gives_lines_back_in_order_after_a_restart(void **state) {
     fixture *f = *state;
@@ -186,9 +195,10 @@ static void spool__starts_with_the_oldest_segment_if_its_position_is_lost(void *
     assert_empty(f->spool);
 }
 
-/* ---- damage ---------------------------------------------------------------------------------------------------------- */
+/* ---- damage -------------------------------------------------------------------------------------------- */
 
-static const char *const TEXTS[LINES] = {"{\"n\":1}", "{\"number\":\"two\"}", "", "{\"n\":\"f\xc3\xbcr vier\"}", "5"};
+static const char *const TEXTS[LINES] = {"{\"n\":1}", "{\"number\":\"two\"}", "",
+                                         "{\"n\":\"f\xc3\xbcr vier\"}", "5"};
 
 /* Fills `bytes` with what a spool wrote, and ends[] with where each line ends. */
 static size_t written(fixture *f, char bytes[512], uint64_t ends[LINES]) {
@@ -254,7 +264,7 @@ static void spool__skips_a_line_with_any_byte_changed(void **state) {
     }
 }
 
-/* ---- bounds ---------------------------------------------------------------------------------------------------------- */
+/* ---- bounds -------------------------------------------------------------------------------------------- */
 
 static void spool__refuses_what_is_beyond_its_bound_and_has_room_again(void **state) {
     fixture *f = *state;
@@ -277,7 +287,8 @@ static void spool__refuses_what_is_beyond_its_bound_and_has_room_again(void **st
     assert_int_equal(seen.bytes, 110);
     assert_int_equal(seen.refused_bytes, 101);
     add(small, text);
-    assert_int_equal(rtc_spool_add(small, text, 100, &error), RETRY_E_FULL); // what was refused takes up room too
+    assert_int_equal(rtc_spool_add(small, text, 100, &error),
+                     RETRY_E_FULL); // what was refused takes up room too
     rtc_spool_close(small);
 }
 
@@ -292,7 +303,7 @@ static void spool__says_why_it_cannot_be_opened(void **state) {
     assert_null(other);
 }
 
-/* ---- company --------------------------------------------------------------------------------------------------------- */
+/* ---- company ------------------------------------------------------------------------------------------- */
 
 static void spool__is_shared_but_sent_by_one(void **state) {
     fixture *f = *state;
@@ -365,7 +376,8 @@ static _Noreturn void add_until_killed(const char *path, int round, int tell) {
     for (int i = 0;; i++) {
         char text[32];
         (void)snprintf(text, sizeof text, "%d %d", round, i);
-        if (rtc_spool_add(s, text, strlen(text), NULL) != RETRY_OK || write(tell, &i, sizeof i) != sizeof i) _exit(1);
+        if (rtc_spool_add(s, text, strlen(text), NULL) != RETRY_OK || write(tell, &i, sizeof i) != sizeof i)
+            _exit(1);
     }
 }
 
@@ -380,7 +392,8 @@ static void spool__has_all_that_a_killed_process_was_told(void **state) {
         assert_true(child >= 0);
         if (child == 0) add_until_killed(f->path, round, ends[1]);
         (void)close(ends[1]);
-        for (int i = 0; i <= 3 * round; i++) assert_int_equal(read(ends[0], &told[round], sizeof(int)), sizeof(int));
+        for (int i = 0; i <= 3 * round; i++)
+            assert_int_equal(read(ends[0], &told[round], sizeof(int)), sizeof(int));
         assert_int_equal(kill(child, SIGKILL), 0);
         int more, status;
         while (read(ends[0], &more, sizeof more) == sizeof more) told[round] = more;
