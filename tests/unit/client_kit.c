@@ -210,17 +210,17 @@ static enum MHD_Result reply(struct MHD_Connection *connection, unsigned status,
     return queued;
 }
 
-typedef struct request {
+typedef struct upload {
     char *body;
     size_t len;
-} request;
+} upload;
 
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *path,
                                   const char *method, const char *version, const char *data, size_t *size,
                                   void **state) {
     (void)version;
     kit *k = ctx;
-    request *r = *state;
+    upload *r = *state;
     if (r == NULL) {
         *state = calloc(1, sizeof *r);
         return *state == NULL ? MHD_NO : MHD_YES;
@@ -251,7 +251,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 static void on_end(void *ctx, struct MHD_Connection *connection, void **state,
                    enum MHD_RequestTerminationCode why) {
     (void)ctx, (void)connection, (void)why;
-    request *r = *state;
+    upload *r = *state;
     if (r != NULL) free(r->body);
     free(r);
 }

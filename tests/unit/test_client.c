@@ -32,7 +32,7 @@ static void schedule__hands_over_all_that_was_said(void **state) {
     request.reason = "api1-429";
     request.order_key = "card 7";
     request.deliver_after_s = 60;
-    assert_int_equal(retry_kit_schedule(c, "card.transaction", &request, &receipt, NULL), RETRY_SCHEDULED);
+    assert_int_equal(retry_schedule(c, "card.transaction", &request, &receipt, NULL), RETRY_SCHEDULED);
     assert_string_equal(receipt.id, "000000000000000000000000");
     assert_string_equal(receipt.key, "k1");
     assert_int_equal(kit_schedule(c, "a type", "", NULL, &receipt, NULL), RETRY_SCHEDULED);
@@ -92,7 +92,7 @@ static void schedule__says_what_is_refused(void **state) {
     assert_int_equal(kit_schedule(c, "t", "x", "a\nb", NULL, &error), RETRY_E_INVALID);
     assert_string_equal(error.message, "order_key has 1 to 256 bytes and no control characters");
     retry_request request = RETRY_REQUEST(NULL, 5);
-    assert_int_equal(retry_kit_schedule(c, "t", &request, NULL, NULL), RETRY_E_INVALID);
+    assert_int_equal(retry_schedule(c, "t", &request, NULL, NULL), RETRY_E_INVALID);
     retry_client_config config = RETRY_CLIENT_CONFIG("ftp://x");
     assert_int_equal(retry_client_open(&config, &c, &error), RETRY_E_INVALID);
     assert_string_equal(error.message, "url begins with http:// or https://");
