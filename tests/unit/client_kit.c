@@ -229,7 +229,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
         char *body = realloc(r->body, r->len + *size);
         if (body == NULL) return MHD_NO;
         memcpy(body + r->len, data, *size);
-        *r = (request){.body = body, .len = r->len + *size};
+        *r = (upload){.body = body, .len = r->len + *size};
         *size = 0;
         return MHD_YES;
     }
