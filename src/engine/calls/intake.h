@@ -24,7 +24,7 @@ typedef struct rt_intake {
     rt_str tenant;
     rt_str log;        /* its name, 1..RT_DOC_NAME_MAX bytes */
     int64_t from;      /* the offset that this rests on; -1: there is none yet */
-    int64_t to;        /* the offset behind the last record; >= 0 */
+    int64_t to;        /* the offset behind the last record; >= 0. May be before `from`: the log was made anew */
     rt_intake_record *records;
     uint32_t count;    /* 1..RT_INTAKE_RECORDS_MAX */
     uint32_t refused;  /* out */

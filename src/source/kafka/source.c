@@ -1,0 +1,202 @@
+#include "source/kafka/source.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "source/kafka/inside.h"
+
+enum { NOTES_BATCH = 64, SLEEP_MS_MAX = 1000 };
+_Static_assert(offsetof(rt_source, cfg) == 0, "librdkafka's callbacks get cfg.kafka and take it for the source");
+_Static_assert(offsetof(rt_source_config, kafka) == 0, "the same");
+
+void rt_source_tell(rt_source *s, rt_source_news news, const char *topic, int32_t partition, int64_t offset,
+                    const char *text) {
+    const rt_source_event event = {
+        .news = news, .topic = topic, .partition = partition, .offset = offset, .text = text};
+    s->cfg.tell(s->cfg.tell_ctx, &event);
+}
+
+void rt_source_reopen(rt_source *s) { s->reopen = true; }
+
+/* ---- notes from the engine's thread and the executor's -------------------------------------------------- */
+
+static void take_note(rt_source *s, rt_note *note) {
+    const int64_t now_ms = rt_mono_ms();
+    switch (note->kind) {
+    case RT_NOTE_STOP: s->stopping = true; break;
+    case RT_NOTE_DECIDED: rt_partition_decided(note->partition, now_ms); break;
+    case RT_NOTE_LETTER:
+        s->letters--;
+        rt_partition_lettered(note->partition, (rt_letter *)(void *)note, now_ms);
+        break;
+    }
+}
+
+void rt_source_take_notes(rt_source *s) {
+    void *items[NOTES_BATCH];
+    size_t count;
+    do {
+        count = rt_ring_take(s->notes, items, NOTES_BATCH);
+        for (size_t i = 0; i < count; i++) take_note(s, items[i]);
+    } while (count == NOTES_BATCH);
+}
+
+static bool is_unsettled(const rt_source *s) {
+    for (const rt_partition *p = s->partitions; p != NULL; p = p->after) {
+        if (p->revoked && p->state == RT_PARTITION_ENGINE) return true;
+    }
+    return false;
+}
+
+/* Sleeps until there is a note, or librdkafka has something if `client`. */
+static void sleep_a_while(rt_source *s, bool client, int64_t wait_ms) {
+    struct pollfd fds[] = {{.fd = rt_ring_fd(s->notes), .events = POLLIN},
+                           {.fd = client ? s->fd : -1, .events = POLLIN}};
+    if (!rt_ring_sleep(s->notes)) wait_ms = 0;
+    const int ms = wait_ms < 0 ? 0 : wait_ms < SLEEP_MS_MAX ? (int)wait_ms : SLEEP_MS_MAX;
+    if (poll(fds, 2, ms) <= 0) return;
+    uint64_t count;
+    if (fds[0].revents != 0) rt_ring_woken(s->notes);
+    if (fds[1].revents != 0) (void)!read(s->fd, &count, sizeof count);
+}
+
+void rt_source_settle(rt_source *s, int64_t wait_ms) {
+    const int64_t end_ms = wait_ms == RT_NEVER_MS ? RT_NEVER_MS : rt_mono_ms() + wait_ms;
+    rt_source_take_notes(s);
+    for (int64_t left; is_unsettled(s) && (left = end_ms - rt_mono_ms()) > 0; rt_source_take_notes(s))
+        sleep_a_while(s, false, left);
+}
+
+/* ---- the loop ------------------------------------------------------------------------------------------- */
+
+static int64_t next_ms(const rt_source *s) {
+    int64_t at = s->rk == NULL ? s->open_at_ms : s->tell_at_ms;
+    for (const rt_partition *p = s->partitions; p != NULL; p = p->after) {
+        if (p->state == RT_PARTITION_WAIT && !p->revoked && p->retry_at_ms < at) at = p->retry_at_ms;
+    }
+    return at;
+}
+
+static void *run(void *ctx) {
+    rt_source *s = ctx;
+    while (!s->stopping) {
+        sleep_a_while(s, true, next_ms(s) - rt_mono_ms());
+        rt_source_take_notes(s);
+        rt_client_tend(s, rt_mono_ms());
+        rt_client_poll(s);
+        const int64_t now_ms = rt_mono_ms();
+        for (rt_partition *p = s->partitions; p != NULL; p = p->after) rt_partition_step(p, now_ms);
+        rt_assign_sweep(s);
+    }
+    rt_client_close(s);
+    return NULL;
+}
+
+/* ---- settings ------------------------------------------------------------------------------------------- */
+
+/* "TOPIC" or "TOPIC:TYPE", cut up in place. */
+static rt_code take_topic(rt_source *s, char *item, rt_err *err) {
+    char *colon = strchr(item, ':');
+    if (colon != NULL) *colon = '\0';
+    const rt_str name = rt_str_of(item);
+    if (!rt_kafka_topic_is_valid(name))
+        return rt_fail(err, RT_E_INVALID, 0, "kafka.source_topics: \"%.80s\" can be no topic's name", item);
+    if (s->topics_count == RT_SOURCE_TOPICS_MAX)
+        return rt_fail(err, RT_E_INVALID, 0, "kafka.source_topics: more than %d topics", RT_SOURCE_TOPICS_MAX);
+    s->topics[s->topics_count++] = (rt_source_topic){
+        .name = item, .type = colon == NULL ? RT_STR_EMPTY : rt_str_of(colon + 1)};
+    return RT_OK;
+}
+
+static rt_code take_topics(rt_source *s, rt_err *err) {
+    s->topics_text = rt_str_dup(rt_str_of(s->cfg.topics));
+    if (s->topics_text == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "kafka.source_topics");
+    char *item = s->topics_text;
+    rt_code code = RT_OK;
+    while (item != NULL && code == RT_OK) {
+        char *comma = strchr(item, ',');
+        if (comma != NULL) *comma = '\0';
+        code = take_topic(s, item, err);
+        item = comma == NULL ? NULL : comma + 1;
+    }
+    return code;
+}
+
+static rt_code take_rules(rt_source *s, rt_err *err) {
+    const rt_source_config *c = &s->cfg;
+    s->rules = (rt_reading_rules){
+        .type = rt_str_of(c->type_pointer),
+        .reason = rt_str_of(c->reason_pointer),
+        .key = rt_str_of(c->key_pointer),
+        .id = rt_str_of(c->id_pointer),
+        .order_by_key = c->order_by_key,
+    };
+    rt_code code = rt_pointer_check("kafka.type_pointer", s->rules.type, err);
+    if (code == RT_OK) code = rt_pointer_check("kafka.reason_pointer", s->rules.reason, err);
+    if (code == RT_OK) code = rt_pointer_check("kafka.key_pointer", s->rules.key, err);
+    if (code == RT_OK) code = rt_pointer_check("kafka.id_pointer", s->rules.id, err);
+    if (code == RT_OK && !rt_kafka_topic_is_valid(rt_str_of(c->dead_topic)))
+        code = rt_fail(err, RT_E_INVALID, 0, "\"%.80s\" can be no topic's name", c->dead_topic);
+    return code;
+}
+
+/* ---- opening and closing -------------------------------------------------------------------------------- */
+
+rt_code rt_source_open(const rt_source_config *cfg, rt_source **out, rt_err *err) {
+    rt_source *s = calloc(1, sizeof *s);
+    if (s == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "Kafka source");
+    s->cfg = *cfg;
+    s->stop_note.kind = RT_NOTE_STOP;
+    (void)snprintf(s->tag, sizeof s->tag, "%08x", (unsigned)rt_engine_tag(cfg->engine));
+    s->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    rt_code code = s->fd < 0 ? rt_fail(err, RT_E_IO, errno, "eventfd") : take_topics(s, err);
+    if (code == RT_OK) code = take_rules(s, err);
+    // One note of each partition, of each letter, and the one to stop. Revoked ones may still have theirs to come.
+    const size_t notes = 2 * (size_t)RT_SOURCE_PARTITIONS_MAX + RT_SOURCE_LETTERS_MAX + 1;
+    if (code == RT_OK) code = rt_ring_open(notes, SIZE_MAX, &s->notes, err);
+    if (code != RT_OK) {
+        rt_source_close(s);
+        return code;
+    }
+    *out = s;
+    return RT_OK;
+}
+
+rt_code rt_source_start(rt_source *s, const rt_executor *dead_letters, rt_err *err) {
+    s->dead_letters = *dead_letters;
+    const int bad = pthread_create(&s->thread, NULL, run, s);
+    s->running = bad == 0;
+    return bad == 0 ? RT_OK : rt_fail(err, RT_E_IO, bad, "Kafka source's thread: %s", strerror(bad));
+}
+
+const rt_source_stats *rt_source_stats_of(const rt_source *s) { return &s->stats; }
+
+void rt_source_stop(rt_source *s) {
+    if (s == NULL || !s->running) return;
+    const bool taken = rt_ring_push(s->notes, &s->stop_note, 0);
+    RT_ASSERT(taken);
+    pthread_join(s->thread, NULL);
+    s->running = false;
+}
+
+void rt_source_close(rt_source *s) {
+    if (s == NULL) return;
+    RT_ASSERT(!s->running);
+    if (s->notes != NULL) rt_source_take_notes(s);
+    // The engine and the executor are closed: what has not been told of by now never will be.
+    while (s->letters_out != NULL) rt_letter_free(s, s->letters_out);
+    for (rt_partition *p = s->partitions; p != NULL; p = p->after) p->letters = 0;
+    rt_assign_sweep(s);
+    rt_ring_close(s->notes);
+    if (s->fd >= 0) (void)close(s->fd);
+    free(s->topics_text);
+    free(s);
+}
