@@ -18,9 +18,11 @@
 #include "face/admin/admin.h"
 #include "face/notifications/notifications.h"
 #include "face/notifications/signature.h"
+#include "face/orders/orders.h"
 #include "face/work/work.h"
 #include "http/listen.h"
 #include "http/server.h"
+#include "json/run_json.h"
 #include "os/clock.h"
 #include "runtime/engine_thread.h"
 #include "runtime/file.h"
@@ -35,7 +37,7 @@
 enum {
     COMMANDS_BYTES_MAX = 128 * 1024 * 1024, /* of requests that wait for the engine */
     ANSWER_EXCERPT_BYTES = 256,             /* of a webhook's answer, kept in the attempt's event */
-    FACES_MAX = RT_ADMIN_FACES + RT_WORK_FACES + 2,
+    FACES_MAX = RT_ADMIN_FACES + RT_WORK_FACES + RT_ORDERS_FACES + 2,
     PASSWORD_FILE_BYTES_MAX = 4096
 };
 
@@ -52,6 +54,7 @@ typedef struct site {
     rt_plugin_setting plugin_settings[1 + RT_CONFIG_PLUGIN_MAX];
     char delay_text[24];
     rt_executors executors;
+    char node[128];
     rt_engine *engine;
     char signing_key[RT_SIGNING_KEY_LEN + 1];
     rt_api api;
@@ -260,6 +263,13 @@ static rt_code open_executors(site *s, rt_err *err) {
     return RT_OK;
 }
 
+/* "HOST/PID/START": another one in each process. */
+static void name_node(site *s) {
+    char host[64] = "";
+    (void)gethostname(host, sizeof host - 1);
+    (void)snprintf(s->node, sizeof s->node, "%s/%ld/%lld", host, (long)getpid(), (long long)rt_wall_ms());
+}
+
 static rt_code open_engine(site *s, rt_err *err) {
     const rt_config *c = s->config;
     const rt_engine_thread_config thread = {
@@ -277,9 +287,14 @@ static rt_code open_engine(site *s, rt_err *err) {
     settings.queue_in_flight_max = (uint32_t)c->delivery_queue_in_flight_max;
     settings.history_ms = (int64_t)c->history_maximum_age_seconds * 1000;
     settings.mono_us = rt_mono_us;
+    settings.schedule_period_ms = (uint32_t)c->scheduler_period_s * 1000;
+    settings.lock_timeout_ms = (uint32_t)c->scheduler_lock_timeout_s * 1000;
+    settings.node = s->node;
+    settings.read_run = rt_run_from_text;
     uint64_t seed;
     if (getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed)
         return rt_fail(err, RT_E_IO, errno, "getrandom");
+    name_node(s);
     const rt_executor executor = rt_executors_executor(&s->executors);
     code = rt_engine_open(s->store, &executor, &settings, seed, &s->engine, err);
     return code == RT_OK ? rt_engine_thread_start(s->thread, s->engine, s->store->fd, err) : code;
@@ -311,6 +326,12 @@ static rt_code open_server(site *s, rt_err *err) {
     return RT_OK;
 }
 
+static rt_str without_slash(const char *url) {
+    rt_str s = rt_str_of(url);
+    while (s.len > 0 && s.ptr[s.len - 1] == '/') s.len--;
+    return s;
+}
+
 static rt_code open_faces(site *s, rt_err *err) {
     s->api = (rt_api){
         .engine = s->engine,
@@ -323,19 +344,22 @@ static rt_code open_faces(site *s, rt_err *err) {
         .stopping = &s->stopping,
         .require_confirmation = s->config->notification_require_confirmation,
         .mail_relay = s->config->mail_relay[0] != '\0',
+        .orders_href = without_slash(s->config->orders_host_href),
         .refuse_target = refuse_target,
         .refuse_target_ctx = s,
         .trouble = rt_engine_thread_trouble,
         .trouble_ctx = s->thread,
         .server_stats = server_stats,
     };
-    const rt_code code = rt_signing_key_load(&s->api, s->signing_key, err);
+    rt_code code = rt_signing_key_load(&s->api, s->signing_key, err);
+    if (code == RT_OK && s->config->orders_demo) code = rt_orders_demo(&s->api, err);
     if (code != RT_OK) return code;
     s->api.signing_key = rt_str_of(s->signing_key);
     rt_face_admin(&s->api, s->faces);
     rt_face_work(&s->api, s->faces + RT_ADMIN_FACES);
-    s->faces[RT_ADMIN_FACES + RT_WORK_FACES] = rt_face_notifications(&s->api);
-    s->faces[RT_ADMIN_FACES + RT_WORK_FACES + 1] = rt_face_root(&s->api); // last: whatever nobody else answers for
+    rt_face_orders(&s->api, s->faces + RT_ADMIN_FACES + RT_WORK_FACES);
+    s->faces[FACES_MAX - 2] = rt_face_notifications(&s->api);
+    s->faces[FACES_MAX - 1] = rt_face_root(&s->api); // last: whatever nobody else answers for
     return RT_OK;
 }
 

@@ -135,7 +135,8 @@ static bool take_secret(reading *r, const json_t *object, const char *role, rt_r
 static bool take_container(reading *r, const json_t *container, rt_run_answer *out) {
     const json_t *secrets = member(container, "secrets");
     if (!json_is_object(container)) return refuse(r, "container", "must be an object");
-    if (json_object_size(secrets) == 0) return refuse(r, "container", "must have \"secrets\"");
+    if (secrets != NULL && !json_is_object(secrets))
+        return refuse(r, "container", "must have an object as \"secrets\"");
     out->container = true;
     if (!take_text(r, container, "name", RT_RUN_NAME_MAX, &out->container_name, NULL)) return false;
     union {

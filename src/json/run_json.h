@@ -9,7 +9,9 @@
  *      "container": {"name": "…", "secrets": {ROLE: {as above}}},                                done
  *      "secret_ref": "…", "container_ref": "…"}                                                  done
  *
- * null is as if it were not there; members that are not known, or belong to another action, do not count. */
+ * A container may be empty, and has RT_RUN_SECRETS_MAX secrets at most. Without a content_type a payload is text/plain, a
+ * payload_base64 application/octet-stream. null is as if it were not there; members that are not known, or
+ * belong to another action, do not count. */
 #ifndef RT_JSON_RUN_JSON_H
 #define RT_JSON_RUN_JSON_H
 #include "port/run.h"

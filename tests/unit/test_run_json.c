@@ -93,6 +93,10 @@ static void run__done_hands_over_a_secret(void **state) {
     assert_text(a.secrets[1].content_type, "application/pkcs8");
     assert_text(a.secrets[1].payload, "q");
 
+    a = take("{\"action\": \"done\", \"container\": {\"secrets\": {}}}");
+    assert_true(a.container);
+    assert_int_equal(a.secrets_count, 0);
+
     a = take("{\"action\": \"done\", \"secret_ref\": \"http://h/1\", \"container_ref\": \"http://h/2\"}");
     assert_int_equal(a.secrets_count, 0);
     assert_text(a.secret_ref, "http://h/1");
@@ -130,7 +134,7 @@ static void run__nonsense_is_refused_by_its_member(void **state) {
         {"{\"action\": \"done\", \"secret\": {\"payload_base64\": \"YQ=\"}}", "payload_base64"},
         {"{\"action\": \"done\", \"secret\": {\"payload\": \"a\", \"content_type\": \"a\\r\\nb: c\"}}", "content_type"},
         {"{\"action\": \"done\", \"secret\": {\"payload\": \"a\"}, \"container\": {}}", "container"},
-        {"{\"action\": \"done\", \"container\": {}}", "container"},
+        {"{\"action\": \"done\", \"container\": []}", "container"},
         {"{\"action\": \"done\", \"container\": {\"secrets\": []}}", "container"},
         {"{\"action\": \"done\", \"container\": {\"secrets\": {\"\": {\"payload\": \"a\"}}}}", "container"},
         {"{\"action\": \"done\", \"container\": {\"secrets\": {\"a\": 1}}}", "a"},

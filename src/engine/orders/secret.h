@@ -3,7 +3,7 @@
 #define RT_ENGINE_ORDERS_SECRET_H
 #include "engine/orders/order.h"
 
-/* A container has members and no payload; a secret has a payload and no members. */
+/* A container has members (it may be empty) and no content type; a secret has a payload and no members. */
 typedef struct rt_secret {
     rt_id id, order;
     int64_t created_ms;

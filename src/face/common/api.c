@@ -1,5 +1,8 @@
 #include "face/common/api.h"
 
+#include <errno.h>
+#include <semaphore.h>
+
 /* A command under way and what follows it; in the exchange's arena. */
 typedef struct pending {
     rt_command *cmd;
@@ -32,6 +35,25 @@ void rt_api_submit(rt_exchange *x, rt_command *cmd, size_t bytes, rt_command_don
     if (api->submit(api->submit_ctx, cmd, bytes)) return;
     p->refused = true;
     rt_exchange_resume(x);
+}
+
+static void tell(rt_command *cmd) { (void)sem_post(cmd->ctx); }
+
+rt_code rt_api_do(const rt_api *api, rt_command *cmd, size_t bytes, rt_err *err) {
+    sem_t done;
+    if (sem_init(&done, 0, 0) != 0) return rt_fail(err, RT_E_IO, errno, "sem_init");
+    cmd->ctx = &done;
+    cmd->done = tell;
+    rt_code code;
+    if (api->submit(api->submit_ctx, cmd, bytes)) {
+        while (sem_wait(&done) != 0) continue; // a signal
+        code = cmd->code;
+        if (code != RT_OK) *err = cmd->err;
+    } else {
+        code = rt_fail(err, RT_E_FULL, 0, "the engine takes no commands");
+    }
+    (void)sem_destroy(&done);
+    return code;
 }
 
 static bool find_token(const rt_exchange *x, rt_str *token) {

@@ -44,6 +44,9 @@ typedef void rt_command_done_fn(rt_exchange *x, rt_command *cmd);
 typedef void rt_busy_fn(rt_exchange *x);
 void rt_api_submit(rt_exchange *x, rt_command *cmd, size_t bytes, rt_command_done_fn *finish, rt_busy_fn *busy);
 
+/* Hands `cmd` to the engine and waits until it is done: for what is done before the first request. Returns its code. */
+rt_code rt_api_do(const rt_api *api, rt_command *cmd, size_t bytes, rt_err *err);
+
 /* True: the request's token opens `project` ("*": the operators' pages), or no tokens are configured. */
 bool rt_api_allows(const rt_exchange *x, rt_str project);
 /* The same with a reason: 0: allowed; 401: no token, or none that is known; 403: a token of another project. */

@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <semaphore.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -10,7 +9,6 @@
 typedef struct key_store {
     rt_command cmd;
     rt_str key;
-    sem_t done;
 } key_store;
 
 static rt_str setting_name(void) { return RT_STR("signing_key"); }
@@ -24,11 +22,6 @@ static rt_code decide(rt_tx *tx, rt_command *cmd) {
     doc = (rt_doc){.kind = RT_DOC_SETTING, .name = setting_name(), .value = c->key};
     rt_tx_put_doc(tx, NULL, &doc);
     return RT_OK;
-}
-
-static void done(rt_command *cmd) {
-    key_store *c = (key_store *)cmd;
-    (void)sem_post(&c->done);
 }
 
 static rt_code read_key(const rt_api *api, char out[RT_SIGNING_KEY_LEN + 1], rt_err *err) {
@@ -53,18 +46,8 @@ static rt_code make_key(char out[RT_SIGNING_KEY_LEN + 1], rt_err *err) {
 }
 
 static rt_code store_key(const rt_api *api, rt_str key, rt_err *err) {
-    key_store c = {.cmd = {.decide = decide, .done = done}, .key = key};
-    if (sem_init(&c.done, 0, 0) != 0) return rt_fail(err, RT_E_IO, errno, "sem_init");
-    rt_code code;
-    if (api->submit(api->submit_ctx, &c.cmd, key.len)) {
-        while (sem_wait(&c.done) != 0) continue; // a signal
-        code = c.cmd.code;
-        if (code != RT_OK) *err = c.cmd.err;
-    } else {
-        code = rt_fail(err, RT_E_FULL, 0, "the engine takes no commands");
-    }
-    (void)sem_destroy(&c.done);
-    return code;
+    key_store c = {.cmd = {.decide = decide}, .key = key};
+    return rt_api_do(api, &c.cmd, key.len, err);
 }
 
 rt_code rt_signing_key_load(const rt_api *api, char out[RT_SIGNING_KEY_LEN + 1], rt_err *err) {

@@ -11,4 +11,8 @@ enum { RT_ORDERS_FACES = 5 };
 /* Fills `out` with faces that live as long as the program; they use `api`, which must live as long. */
 void rt_face_orders(rt_api *api, const rt_face *out[RT_ORDERS_FACES]);
 
+/* Registers the demo types certificate, key and asymmetric for all projects that have none of their own, unless they are
+ * there. Before the first request. */
+RT_MUST_USE rt_code rt_orders_demo(const rt_api *api, rt_err *err);
+
 #endif

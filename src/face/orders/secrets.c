@@ -12,7 +12,7 @@ static bool find(rt_exchange *x, bool container, rt_secret *out, rt_order *order
     *order = (rt_order){0};
     *holder = (rt_secret){0};
     rt_code code = rt_read_secret(v, arena, tenant, id, out);
-    if (code == RT_OK && (out->members_count > 0) != container) code = RT_E_ABSENT;
+    if (code == RT_OK && (out->content_type.len == 0) != container) code = RT_E_ABSENT;
     if (code == RT_OK && rt_read_order(v, arena, tenant, out->order, order) != RT_OK) *order = (rt_order){0};
     if (code == RT_OK && !container && order->container != 0 &&
         rt_read_secret(v, arena, tenant, order->container, holder) != RT_OK) {
@@ -113,8 +113,9 @@ static bool has_role(const rt_secret *container, const char *role) {
 }
 
 /* Barbican's client has a class of its own for each. */
-static const char *container_type(const rt_secret *container) {
-    if (has_role(container, "certificate")) return "certificate";
+static const char *container_type(const rt_secret *container, const rt_order *made_by) {
+    if (has_role(container, "certificate") || rt_str_eq(made_by->type, RT_STR("certificate")))
+        return "certificate";
     return has_role(container, "private_key") && has_role(container, "public_key") ? "rsa" : "generic";
 }
 
@@ -130,7 +131,7 @@ void rt_page_container_get(rt_exchange *x) {
         fine = json_array_append_new(refs, member) == 0 && fine;
     }
     json_t *json = json_pack("{s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:[]}", "name", rt_json_str(container.name),
-                             "type", container_type(&container), "status", "ACTIVE", "created",
+                             "type", container_type(&container, &order), "status", "ACTIVE", "created",
                              rt_show_time(container.created_ms), "updated",
                              rt_show_time(container.created_ms), "container_ref",
                              rt_show_ref(x, "containers", container.id), "secret_refs", refs, "consumers");
