@@ -1,5 +1,6 @@
 #include "engine/queue.h"
 
+#include "engine/calls/line.h"
 #include "engine/cursor.h"
 #include "engine/job.h"
 #include "engine/messages/message.h"
@@ -92,7 +93,12 @@ rt_code rt_drain_slice(rt_tx *tx, rt_cursor *c, bool *finished) {
         if (code != RT_OK) return code;
     }
     for (uint32_t i = 0; i < p.count; i++) rt_job_end(tx, &p.jobs[i], c->reason);
-    *finished = p.count == 0;
+    uint32_t places = 0; // calls in line leave them behind
+    if (p.count == 0) {
+        const rt_code code = rt_line_forget(tx, c->queue, RT_CURSOR_SLICE, &places);
+        if (code != RT_OK) return code;
+    }
+    *finished = p.count == 0 && places == 0;
     return *finished ? rt_queue_forget(tx, c->queue, 0) : RT_OK;
 }
 
