@@ -97,7 +97,7 @@ typedef struct rt_job {
     uint8_t flags;       /* enum rt_job_flags */
     uint8_t spare;       /* zero */
     uint16_t delay_s;    /* message on a queue with delays, and its deliveries: the delay it was posted with */
-    uint8_t spare2[2];   /* zero */
+    uint16_t bucket;     /* call: which of its type's buckets, fixed when it was scheduled */
 } rt_job;
 _Static_assert(sizeof(rt_job) == 120, "stored as is, little endian");
 
