@@ -35,8 +35,15 @@ static void issue(const struct retryd_order *order, struct retryd_reply *reply) 
 }
 
 static void check(struct retryd_reply *reply) {
+    static const char text[] = "This is where the certificate would be.\n";
+    const struct retryd_secret certificate = {
+        .size = sizeof certificate,
+        .content_type = "text/plain",
+        .payload = text,
+        .payload_len = sizeof text - 1,
+    };
     retryd_reply_progress(reply, "cert_generated", "The certificate was generated.");
-    retryd_reply_container(reply, NULL);
+    retryd_reply_member(reply, "certificate", &certificate);
     retryd_reply_done(reply);
 }
 

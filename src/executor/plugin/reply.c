@@ -6,8 +6,14 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "port/run.h"
 
-enum { REF_MAX = 2048, NAME_MAX_BYTES = 255, WORDS_MAX = 4096 };
+enum { WORDS_MAX = 4096 /* of what clients are told; cut later, at whole characters */ };
+_Static_assert((int)RETRYD_STATE_MAX == (int)RT_RUN_STATE_MAX, "what plugins are promised is what is taken");
+_Static_assert((int)RETRYD_ARGS_MAX == (int)RT_RUN_ARGS_MAX, "what plugins are promised is what is taken");
+_Static_assert((int)RETRYD_TASK_MAX == (int)RT_RUN_TASK_MAX, "what plugins are promised is what is taken");
+_Static_assert((int)RETRYD_SECRET_MAX == (int)RT_RUN_SECRET_MAX, "what plugins are promised is what is taken");
+_Static_assert((int)RETRYD_SECRETS_MAX == (int)RT_RUN_SECRETS_MAX, "what plugins are promised is what is taken");
 
 /* Out of memory, or a rule broken: the whole reply is nonsense then, for the first reason. */
 static bool refuse(rt_reply *r, const char *what, const char *rule) {
@@ -121,8 +127,8 @@ static bool set_secret(rt_reply *r, json_t *parent, const char *role, const stru
     json_t *object = json_object();
     if (!set(r, parent, role, object)) return false; // took it
     const char *type = secret->content_type != NULL ? secret->content_type : "application/octet-stream";
-    return set_payload(r, object, secret) && set_text(r, object, "content_type", type, NAME_MAX_BYTES) &&
-           (secret->name == NULL || set_text(r, object, "name", secret->name, NAME_MAX_BYTES));
+    return set_payload(r, object, secret) && set_text(r, object, "content_type", type, RT_RUN_NAME_MAX) &&
+           (secret->name == NULL || set_text(r, object, "name", secret->name, RT_RUN_NAME_MAX));
 }
 
 static bool reply_secret(struct retryd_reply *reply, const struct retryd_secret *secret) {
@@ -134,7 +140,7 @@ static bool reply_container(struct retryd_reply *reply, const char *name) {
     rt_reply *r = reply_of(reply);
     json_t *object = json_object();
     return set(r, r->json, "container", object) && set(r, object, "secrets", json_object()) &&
-           (name == NULL || set_text(r, object, "name", name, NAME_MAX_BYTES));
+           (name == NULL || set_text(r, object, "name", name, RT_RUN_NAME_MAX));
 }
 
 static bool reply_member(struct retryd_reply *reply, const char *role, const struct retryd_secret *secret) {
@@ -143,7 +149,7 @@ static bool reply_member(struct retryd_reply *reply, const char *role, const str
     if (members == NULL && !reply_container(reply, NULL)) return false;
     members = json_object_get(json_object_get(r->json, "container"), "secrets");
     const rt_str name = rt_str_of(role);
-    if (name.len == 0 || name.len > NAME_MAX_BYTES || !rt_utf8_is_valid(name)) {
+    if (name.len == 0 || name.len > RT_RUN_NAME_MAX || !rt_utf8_is_valid(name)) {
         return refuse(r, "role", "is empty, too long or not UTF-8");
     }
     if (json_object_size(members) == RETRYD_SECRETS_MAX && json_object_get(members, role) == NULL) {
@@ -154,8 +160,8 @@ static bool reply_member(struct retryd_reply *reply, const char *role, const str
 
 static bool reply_refs(struct retryd_reply *reply, const char *secret_ref, const char *container_ref) {
     rt_reply *r = reply_of(reply);
-    return (secret_ref == NULL || set_text(r, r->json, "secret_ref", secret_ref, REF_MAX)) &&
-           (container_ref == NULL || set_text(r, r->json, "container_ref", container_ref, REF_MAX));
+    return (secret_ref == NULL || set_text(r, r->json, "secret_ref", secret_ref, RT_RUN_REF_MAX)) &&
+           (container_ref == NULL || set_text(r, r->json, "container_ref", container_ref, RT_RUN_REF_MAX));
 }
 
 void rt_reply_fill(struct retryd_calls *calls) {
