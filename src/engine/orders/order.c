@@ -90,7 +90,7 @@ rt_code rt_order_load(rt_tx *tx, rt_str name, rt_order_case *out) {
         return rt_fail(tx->err, RT_E_CORRUPT, 0, "an order cannot be read");
     out->tenant = rt_work_name_tenant(out->was.name);
     rt_doc doc;
-    code = rt_order_type_load(tx, out->tenant, out->order.type, &doc, &out->type);
+    code = rt_order_type_find(tx, out->tenant, out->order.type, &doc, &out->type);
     out->has_type = code == RT_OK;
     if (code == RT_E_ABSENT) out->type = (rt_order_type){0};
     return code == RT_E_ABSENT ? RT_OK : code;
@@ -152,7 +152,7 @@ rt_code rt_order_read_cancel(rt_tx *tx, const rt_job *job, rt_order_case *out) {
     if (!known || u.failed || u.rest.len > 0 || !rt_order_decode(value, &out->order))
         return rt_fail(tx->err, RT_E_CORRUPT, 0, "a deleted order cannot be read");
     rt_doc doc;
-    code = rt_order_type_load(tx, out->tenant, out->order.type, &doc, &out->type);
+    code = rt_order_type_find(tx, out->tenant, out->order.type, &doc, &out->type);
     out->has_type = code == RT_OK;
     return code == RT_E_ABSENT ? RT_OK : code;
 }
@@ -165,7 +165,7 @@ static rt_code decide_create(rt_tx *tx, rt_command *cmd) {
     rt_doc type_doc;
     rt_order_case o = {.tenant = c->tenant};
     const rt_code code = rt_work_name_is_word(c->type)
-                             ? rt_order_type_load(tx, c->tenant, c->type, &type_doc, &o.type)
+                             ? rt_order_type_find(tx, c->tenant, c->type, &type_doc, &o.type)
                              : RT_E_ABSENT;
     if (code == RT_E_ABSENT) return rt_fail(tx->err, code, 0, "There is no order type of this name.");
     if (code != RT_OK) return code;

@@ -18,6 +18,8 @@ rt_code rt_order_load(rt_tx *tx, rt_str name, rt_order_case *out);
 rt_code rt_order_save(rt_tx *tx, rt_order_case *c);
 /* RT_E_ABSENT: doc->version is 0. */
 rt_code rt_order_type_load(rt_tx *tx, rt_str tenant, rt_str name, rt_doc *doc, rt_order_type *out);
+/* The same; where the tenant has none, that of RT_ORDER_EVERYBODY. */
+rt_code rt_order_type_find(rt_tx *tx, rt_str tenant, rt_str name, rt_doc *doc, rt_order_type *out);
 
 /* A fresh job for the live task of an order of type `t`, whose document is called `name`: order->job names it. */
 void rt_order_add_task(rt_tx *tx, const rt_order_type *t, rt_str name, rt_order *o);

@@ -50,6 +50,11 @@ rt_code rt_order_type_load(rt_tx *tx, rt_str tenant, rt_str name, rt_doc *doc, r
     return rt_fail(tx->err, RT_E_CORRUPT, 0, "order type %.*s cannot be read", RT_STR_ARG(name));
 }
 
+rt_code rt_order_type_find(rt_tx *tx, rt_str tenant, rt_str name, rt_doc *doc, rt_order_type *out) {
+    const rt_code code = rt_order_type_load(tx, tenant, name, doc, out);
+    return code == RT_E_ABSENT ? rt_order_type_load(tx, RT_ORDER_EVERYBODY, name, doc, out) : code;
+}
+
 static bool count_doc(void *ctx, const rt_doc *doc) {
     (void)doc;
     return ++*(uint32_t *)ctx < RT_ORDER_TYPES_MAX;

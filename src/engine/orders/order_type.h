@@ -5,6 +5,9 @@
 #include "engine/work/process.h" /* rt_backoff */
 #include "port/executor.h"
 
+/* The tenant whose types are there for all tenants that have none of that name. */
+#define RT_ORDER_EVERYBODY RT_STR("*")
+
 enum { RT_ORDER_TYPE_NAME_MAX = 64, RT_ORDER_TYPES_MAX = 256 /* of a tenant */ };
 
 typedef struct rt_order_type {

@@ -1,8 +1,5 @@
 #include "face/orders/parts.h"
 
-/* Types of this project are there for all that have none of the same name. */
-static const rt_str EVERYBODY = {.ptr = "*", .len = 1};
-
 static json_t *headers_json(rt_str lines) {
     json_t *headers = json_object();
     rt_str line, name, value;
@@ -41,7 +38,7 @@ void rt_page_order_type_get(rt_exchange *x) {
     if (v == NULL) return;
     rt_code code = rt_read_order_type(v, arena, tenant, name, &type);
     if (code == RT_E_ABSENT) {
-        tenant = EVERYBODY;
+        tenant = RT_ORDER_EVERYBODY;
         code = rt_read_order_type(v, arena, tenant, name, &type);
     }
     rt_view_close(v);
@@ -67,7 +64,7 @@ void rt_page_order_type_list(rt_exchange *x) {
     if (v == NULL) return;
     listing l = {.tenant = rt_tenant_of(x), .types = json_object()};
     rt_code code = rt_read_order_types(v, l.tenant, add_type, &l);
-    l.tenant = EVERYBODY;
+    l.tenant = RT_ORDER_EVERYBODY;
     if (code == RT_OK) code = rt_read_order_types(v, l.tenant, add_type, &l);
     rt_view_close(v);
     json_t *array = json_array();
