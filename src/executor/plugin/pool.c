@@ -337,6 +337,7 @@ void rt_pool_event(const rt_watch *watch, uint32_t events, int64_t now_ms) {
         break;
     case RT_WATCH_PRINTED: rt_process_take_printed(p, now_ms, say_printed, p->pool); break;
     case RT_WATCH_END: ended(p, now_ms); break;
+    case RT_WATCH_COUNT: break;
     }
 }
 

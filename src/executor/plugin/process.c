@@ -63,9 +63,9 @@ static int spawn(const char *name, const char *file, int socket_fd, int print_fd
     return bad;
 }
 
-static rt_code watch(rt_process *p, int at, int fd, uint32_t events, rt_err *err) {
-    p->watches[at] = (rt_watch){.process = p, .what = at};
-    struct epoll_event event = {.events = events, .data.ptr = &p->watches[at]};
+static rt_code watch(rt_process *p, rt_watched what, int fd, rt_err *err) {
+    p->watches[what] = (rt_watch){.process = p, .what = what};
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = &p->watches[what]};
     if (fd >= 0 && epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0) return RT_OK;
     return rt_fail(err, RT_E_IO, errno, "a plugin's descriptor: %s", strerror(errno));
 }
@@ -92,9 +92,9 @@ static rt_code open_process(rt_process *p, const char *name, const char *file, r
         return rt_fail(err, RT_E_IO, bad, "a process for plugin %s: %s", name, strerror(bad));
     }
     p->end_fd = pidfd_open(p->pid, 0);
-    rt_code code = watch(p, RT_WATCH_SOCKET, p->fd, EPOLLIN, err);
-    if (code == RT_OK) code = watch(p, RT_WATCH_PRINTED, p->printed_fd, EPOLLIN, err);
-    return code == RT_OK ? watch(p, RT_WATCH_END, p->end_fd, EPOLLIN, err) : code;
+    rt_code code = watch(p, RT_WATCH_SOCKET, p->fd, err);
+    if (code == RT_OK) code = watch(p, RT_WATCH_PRINTED, p->printed_fd, err);
+    return code == RT_OK ? watch(p, RT_WATCH_END, p->end_fd, err) : code;
 }
 
 static void add_frame(rt_process *p, rt_frame_kind kind, size_t len) {

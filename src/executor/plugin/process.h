@@ -19,9 +19,10 @@ typedef enum rt_process_state {
 } rt_process_state;
 
 /* What epoll hands back: which descriptor of which process. */
+typedef enum rt_watched { RT_WATCH_SOCKET, RT_WATCH_PRINTED, RT_WATCH_END, RT_WATCH_COUNT } rt_watched;
 typedef struct rt_watch {
     struct rt_process *process;
-    enum { RT_WATCH_SOCKET, RT_WATCH_PRINTED, RT_WATCH_END } what;
+    rt_watched what;
 } rt_watch;
 
 typedef struct rt_process {
@@ -36,7 +37,7 @@ typedef struct rt_process {
     pid_t pid;
     int fd, printed_fd, end_fd; /* socket; what it prints; readable once it has ended. -1: closed */
     int epoll_fd;
-    rt_watch watches[3];
+    rt_watch watches[RT_WATCH_COUNT];
     rt_buf out;                /* still to be sent, from `sent` on */
     size_t sent;
     bool sending;              /* waits for room in the socket */
