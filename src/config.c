@@ -7,118 +7,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config_table.h"
 #include "runtime/file.h"
-
-#ifndef RETRYD_PLUGINS_DIR
-#define RETRYD_PLUGINS_DIR "/usr/local/lib/retryd/plugins" /* the build says where they are installed */
-#endif
 
 enum { FILE_BYTES_MAX = 1024 * 1024, NAME_MAX_BYTES = 64, VALUE_BYTES_MAX = 4096 };
 
-typedef enum setting_kind {
-    KIND_NUMBER,
-    KIND_BYTES,
-    KIND_BOOL,
-    KIND_TEXT,
-    KIND_CHOICE,
-    KIND_LISTEN,
-    KIND_NETWORKS
-} setting_kind;
-
-typedef struct setting {
-    const char *name; /* "group.key" */
-    setting_kind kind;
-    const char *unit; /* of numbers; the words of a choice, separated by '|' */
-    uint64_t min, max;
-    const char *preset;
-    size_t offset;
-    const char *meaning;
-} setting;
-
-#define AT(field) offsetof(rt_config, field)
-#define KI UINT64_C(1024)
-static const setting SETTINGS[] = {
-    {"server.listen", KIND_LISTEN, "HOST:PORT", 0, 0, "127.0.0.1:8888", AT(server_listen),
-     "where to listen; port 0 takes a free one; anything but loopback wants auth.tokens_file or --insecure"},
-    {"server.connections_max", KIND_NUMBER, "connections", 1, 1000000, "4096", AT(server_connections_max),
-     "open at the same time; further clients wait in the backlog"},
-    {"server.requests_max", KIND_NUMBER, "requests", 1, 1000000, "8192", AT(server_requests_max),
-     "waiting for their commit or for a listing at the same time; one more is answered 503"},
-    {"server.body_bytes_max", KIND_BYTES, "bytes", KI, 64 * KI * KI, "1M", AT(server_body_bytes_max),
-     "largest body of a request; a larger one is answered 413"},
-    {"server.idle_timeout_s", KIND_NUMBER, "seconds", 1, 3600, "60", AT(server_idle_timeout_s),
-     "a connection without a request is closed after this long"},
-    {"server.request_timeout_s", KIND_NUMBER, "seconds", 1, 3600, "30", AT(server_request_timeout_s),
-     "a client that takes longer to send a request, or to read its answer, is cut off"},
-    {"server.deadline_ms", KIND_NUMBER, "milliseconds", 100, 600000, "30000", AT(server_deadline_ms),
-     "a request that waits longer for its commit is answered 503"},
-    {"server.readers", KIND_NUMBER, "threads", 1, 64, "1", AT(server_readers),
-     "threads for listings, which may wait for the disk"},
-    {"auth.tokens_file", KIND_TEXT, "path", 0, 0, "", AT(auth_tokens_file),
-     "a file of lines TOKEN PROJECT, where the project * opens everything; empty: no authentication"},
-    {"store.lmdb_map_bytes", KIND_BYTES, "bytes", 16 * KI * KI, UINT64_C(1) << 46, "1T",
-     AT(store_lmdb_map_bytes), "largest size of the LMDB file; the file is sparse, so be generous"},
-    {"store.disk_reserve_bytes", KIND_BYTES, "bytes", 0, UINT64_C(1) << 40, "64M",
-     AT(store_disk_reserve_bytes),
-     "with less than this free on the disk, only what gives room back is accepted; 0: off"},
-    {"history.maximum_age_seconds", KIND_NUMBER, "seconds", 1, 315360000, "604800",
-     AT(history_maximum_age_seconds), "attempts and other events are kept this long"},
-    {"history.maximum_events", KIND_NUMBER, "events", 1, UINT64_C(1) << 40, "1000000",
-     AT(history_maximum_events), "no more of them are kept, the oldest go first"},
-    {"delivery.allow_networks", KIND_NETWORKS, "list", 0, 0, "", AT(delivery_allow_networks),
-     "networks that deliveries may go to although not public: CIDR, or the words loopback and private"},
-    {"delivery.in_flight_max", KIND_NUMBER, "attempts", 2, 65536, "4096", AT(delivery_in_flight_max),
-     "under way at the same time"},
-    {"delivery.queue_in_flight_max", KIND_NUMBER, "attempts", 1, 65536, "64",
-     AT(delivery_queue_in_flight_max), "under way at the same time for one subscription"},
-    {"delivery.host_in_flight_max", KIND_NUMBER, "attempts", 0, 65536, "0", AT(delivery_host_in_flight_max),
-     "under way at the same time to one host and port, whichever subscriptions they are of; 0: no limit"},
-    {"delivery.connect_timeout_ms", KIND_NUMBER, "milliseconds", 1, 10000, "10000",
-     AT(delivery_connect_timeout_ms), "an attempt that is not connected by then has failed"},
-    {"delivery.drain_ms", KIND_NUMBER, "milliseconds", 0, 600000, "10000", AT(delivery_drain_ms),
-     "when stopping, attempts under way get this long to end"},
-    {"delivery.ca_file", KIND_TEXT, "path", 0, 0, "", AT(delivery_ca_file),
-     "certificates that https endpoints are verified with; empty: the system's"},
-    {"delivery.user_agent", KIND_TEXT, "text", 0, 0, "", AT(delivery_user_agent),
-     "the User-Agent header of each delivery; empty: retryd/VERSION"},
-    {"mail.relay", KIND_TEXT, "smtp://HOST:PORT", 0, 0, "", AT(mail_relay),
-     "SMTP relay for mailto: subscribers, smtps:// for TLS; empty: such deliveries are dead at once"},
-    {"mail.user", KIND_TEXT, "name", 0, 0, "", AT(mail_user), "user at the relay; empty: no login"},
-    {"mail.password_file", KIND_TEXT, "path", 0, 0, "", AT(mail_password_file),
-     "a file with the password in its first line; nobody but its owner may read it"},
-    {"mail.from", KIND_TEXT, "address", 0, 0, "", AT(mail_from),
-     "sender of mails; empty: retryd@localhost"},
-    {"notification.require_confirmation", KIND_BOOL, "true|false", 0, 0, "false",
-     AT(notification_require_confirmation), "a subscriber must confirm before anything else is sent to it"},
-    {"scheduler.schedule_period_seconds", KIND_NUMBER, "seconds", 1, 3600, "15", AT(scheduler_period_s),
-     "between two looks for tasks of orders that were lost sight of, a fifth more or less"},
-    {"scheduler.retry_lock_timeout_seconds", KIND_NUMBER, "seconds", 1, 86400, "60",
-     AT(scheduler_lock_timeout_s), "a lock that its holder has not renewed for so long is taken from it"},
-    {"orders.host_href", KIND_TEXT, "URL", 0, 0, "", AT(orders_host_href),
-     "what references to orders and secrets begin with, up to /v1; empty: http:// and the request's Host"},
-    {"orders.demo", KIND_BOOL, "true|false", 0, 0, "false", AT(orders_demo),
-     "registers the order types certificate, key and asymmetric for all projects that have none of their own"},
-    {"plugins.directory", KIND_TEXT, "path", 0, 0, RETRYD_PLUGINS_DIR, AT(plugins_directory),
-     "where plugin:NAME is NAME.so; what stands in a section [plugin.NAME] is handed to it"},
-    {"plugins.processes", KIND_NUMBER, "processes", 1, RT_PLUGIN_PROCESSES_MAX, "4", AT(plugins_processes),
-     "of one plugin at the same time, a call each; started when needed, gone when idle for a minute"},
-    {"simple_certificate.delay_before_update_seconds", KIND_NUMBER, "seconds", 0, 2592000, "5",
-     AT(simple_certificate_delay_s), "the demo certificate authority generates a certificate after so long"},
-    {"log.level", KIND_CHOICE, "debug|info|warn|error", 0, 0, "info", AT(log_level),
-     "least level that is written; debug has a line for each request"},
-    {"log.format", KIND_CHOICE, "text|json", 0, 0, "text", AT(log_format), "of the lines on stderr"},
-};
-enum { SETTINGS_COUNT = sizeof SETTINGS / sizeof *SETTINGS };
-
 /* ---- values -------------------------------------------------------------------------------------------- */
 
-static uint64_t *number_of(rt_config *c, const setting *s) {
+static uint64_t *number_of(rt_config *c, const rt_setting *s) {
     return (uint64_t *)(void *)((char *)c + s->offset);
 }
-static bool *bool_of(rt_config *c, const setting *s) { return (bool *)(void *)((char *)c + s->offset); }
-static char **text_of(rt_config *c, const setting *s) { return (char **)(void *)((char *)c + s->offset); }
+static bool *bool_of(rt_config *c, const rt_setting *s) { return (bool *)(void *)((char *)c + s->offset); }
+static char **text_of(rt_config *c, const rt_setting *s) { return (char **)(void *)((char *)c + s->offset); }
 
-static bool is_text(const setting *s) { return s->kind >= KIND_TEXT; }
+static bool is_text(const rt_setting *s) { return s->kind >= RT_SETTING_TEXT; }
 
 /* k, M, G, T: powers of 1024. */
 static bool take_suffix(rt_str *value, uint64_t *factor) {
@@ -127,15 +29,15 @@ static bool take_suffix(rt_str *value, uint64_t *factor) {
     if (value->len == 0) return false;
     const char *at = strchr(SUFFIXES, value->ptr[value->len - 1]);
     if (at == NULL) return true;
-    for (const char *p = SUFFIXES; p <= at; p++) *factor *= KI;
+    for (const char *p = SUFFIXES; p <= at; p++) *factor *= 1024;
     value->len--;
     return true;
 }
 
-static bool parse_number(const setting *s, rt_str value, uint64_t *out) {
+static bool parse_number(const rt_setting *s, rt_str value, uint64_t *out) {
     uint64_t factor = 1;
     int64_t n;
-    if (s->kind == KIND_BYTES && !take_suffix(&value, &factor)) return false;
+    if (s->kind == RT_SETTING_BYTES && !take_suffix(&value, &factor)) return false;
     if (!rt_str_to_i64(value, &n) || n < 0) return false;
     uint64_t product;
     if (__builtin_mul_overflow((uint64_t)n, factor, &product)) return false;
@@ -200,7 +102,7 @@ rt_code rt_config_networks(const rt_config *c, rt_address_list *out, rt_err *err
 }
 
 /* Writes the items of a list with one comma between them; blanks separate them too. */
-static rt_code parse_list(const setting *s, rt_str value, rt_buf *out, rt_err *err) {
+static rt_code parse_list(const rt_setting *s, rt_str value, rt_buf *out, rt_err *err) {
     bool between = false;
     for (size_t i = 0; i < value.len; i++) {
         const char c = value.ptr[i];
@@ -217,17 +119,17 @@ static rt_code parse_list(const setting *s, rt_str value, rt_buf *out, rt_err *e
     return parse_networks(rt_buf_str(out), &networks, err);
 }
 
-static rt_code bad_value(const setting *s, rt_str value, rt_err *err) {
+static rt_code bad_value(const rt_setting *s, rt_str value, rt_err *err) {
     const rt_str shown = {.ptr = value.ptr, .len = value.len > 40 ? 40 : value.len};
-    if (s->kind == KIND_NUMBER || s->kind == KIND_BYTES) {
+    if (s->kind == RT_SETTING_NUMBER || s->kind == RT_SETTING_BYTES) {
         return rt_fail(err, RT_E_INVALID, 0, "%s must be %" PRIu64 " to %" PRIu64 " %s%s, not \"%.*s\"",
                        s->name, s->min, s->max, s->unit,
-                       s->kind == KIND_BYTES ? " (k, M, G, T may follow)" : "", RT_STR_ARG(shown));
+                       s->kind == RT_SETTING_BYTES ? " (k, M, G, T may follow)" : "", RT_STR_ARG(shown));
     }
     return rt_fail(err, RT_E_INVALID, 0, "%s must be %s, not \"%.*s\"", s->name, s->unit, RT_STR_ARG(shown));
 }
 
-static rt_code set_text(rt_config *c, const setting *s, rt_str value, rt_err *err) {
+static rt_code set_text(rt_config *c, const rt_setting *s, rt_str value, rt_err *err) {
     char *copy = rt_str_dup(value);
     if (copy == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "%s", s->name);
     char **at = text_of(c, s);
@@ -236,7 +138,7 @@ static rt_code set_text(rt_config *c, const setting *s, rt_str value, rt_err *er
     return RT_OK;
 }
 
-static rt_code set_value(rt_config *c, const setting *s, rt_str value, rt_err *err) {
+static rt_code set_value(rt_config *c, const rt_setting *s, rt_str value, rt_err *err) {
     if (value.len > VALUE_BYTES_MAX) {
         return rt_fail(err, RT_E_INVALID, 0, "%s is longer than %d bytes", s->name, VALUE_BYTES_MAX);
     }
@@ -246,24 +148,24 @@ static rt_code set_value(rt_config *c, const setting *s, rt_str value, rt_err *e
     char host[RT_HOST_MAX];
     uint16_t port;
     switch (s->kind) {
-    case KIND_NUMBER:
-    case KIND_BYTES: {
+    case RT_SETTING_NUMBER:
+    case RT_SETTING_BYTES: {
         uint64_t number = 0;
         fits = parse_number(s, value, &number);
         if (fits) *number_of(c, s) = number;
         break;
     }
-    case KIND_BOOL: fits = parse_bool(value, bool_of(c, s)); break;
-    case KIND_TEXT: return set_text(c, s, value, err);
-    case KIND_CHOICE:
+    case RT_SETTING_BOOL: fits = parse_bool(value, bool_of(c, s)); break;
+    case RT_SETTING_TEXT: return set_text(c, s, value, err);
+    case RT_SETTING_CHOICE:
         fits = is_one_of(s->unit, value);
         if (fits) code = set_text(c, s, value, err);
         break;
-    case KIND_LISTEN:
+    case RT_SETTING_LISTEN:
         code = set_text(c, s, value, err);
         fits = code != RT_OK || rt_config_split_listen(*text_of(c, s), host, &port);
         break;
-    case KIND_NETWORKS:
+    case RT_SETTING_NETWORKS:
         code = parse_list(s, value, &list, err);
         if (code == RT_OK) code = set_text(c, s, rt_buf_str(&list), err);
         rt_buf_deinit(&list);
@@ -292,9 +194,9 @@ bool rt_config_split_listen(const char *listen, char host[RT_HOST_MAX], uint16_t
 
 /* ---- names --------------------------------------------------------------------------------------------- */
 
-static const setting *find(rt_str name) {
-    for (size_t i = 0; i < SETTINGS_COUNT; i++) {
-        if (rt_str_eq(name, rt_str_of(SETTINGS[i].name))) return &SETTINGS[i];
+static const rt_setting *find(rt_str name) {
+    for (size_t i = 0; i < rt_settings_count; i++) {
+        if (rt_str_eq(name, rt_str_of(rt_settings[i].name))) return &rt_settings[i];
     }
     return NULL;
 }
@@ -320,20 +222,20 @@ static size_t edit_distance(rt_str a, rt_str b) {
 
 static rt_code unknown(rt_str name, rt_err *err) {
     const rt_str shown = {.ptr = name.ptr, .len = least(name.len, NAME_MAX_BYTES)};
-    const setting *closest = &SETTINGS[0];
+    const rt_setting *closest = &rt_settings[0];
     size_t best = SIZE_MAX;
-    for (size_t i = 0; i < SETTINGS_COUNT; i++) {
-        const size_t distance = edit_distance(shown, rt_str_of(SETTINGS[i].name));
+    for (size_t i = 0; i < rt_settings_count; i++) {
+        const size_t distance = edit_distance(shown, rt_str_of(rt_settings[i].name));
         if (distance >= best) continue;
         best = distance;
-        closest = &SETTINGS[i];
+        closest = &rt_settings[i];
     }
     return rt_fail(err, RT_E_INVALID, 0, "there is no setting \"%.*s\"; did you mean %s?", RT_STR_ARG(shown),
                    closest->name);
 }
 
 static rt_code assign(rt_config *c, rt_str name, rt_str value, rt_err *err) {
-    const setting *s = find(name);
+    const rt_setting *s = find(name);
     if (s != NULL) return set_value(c, s, value, err);
     return rt_config_plugin_is(name) ? rt_config_plugin_take(&c->plugin, name, value, err) : unknown(name, err);
 }
@@ -392,8 +294,8 @@ static char *read_line(char *to, int num, void *stream) {
     return to;
 }
 
-static rt_code append(rt_config *c, const setting *s, const char *value, rt_err *err) {
-    if (s->kind != KIND_NETWORKS) {
+static rt_code append(rt_config *c, const rt_setting *s, const char *value, rt_err *err) {
+    if (s->kind != RT_SETTING_NETWORKS) {
         return rt_fail(err, RT_E_INVALID, 0,
                        "a line that begins with a space goes on with a list, but %s is none", s->name);
     }
@@ -410,7 +312,7 @@ static int take_line(void *user, const char *group, const char *key, const char 
     rt_err why = {.code = RT_OK};
     rt_buf name = {0};
     rt_buf_addf(&name, "%s.%s", group, key);
-    const setting *s = find(rt_buf_str(&name));
+    const rt_setting *s = find(rt_buf_str(&name));
     rt_code code;
     if (name.failed) code = rt_fail(&why, RT_E_NOMEM, ENOMEM, "out of memory");
     else if (s != NULL && r->continues) code = append(r->config, s, value, &why);
@@ -442,8 +344,8 @@ rt_code rt_config_read(rt_config *c, const char *file, rt_err *err) {
 
 rt_code rt_config_init(rt_config *c, rt_err *err) {
     *c = (rt_config){0};
-    for (size_t i = 0; i < SETTINGS_COUNT; i++) {
-        const rt_code code = set_value(c, &SETTINGS[i], rt_str_of(SETTINGS[i].preset), err);
+    for (size_t i = 0; i < rt_settings_count; i++) {
+        const rt_code code = set_value(c, &rt_settings[i], rt_str_of(rt_settings[i].preset), err);
         if (code == RT_OK) continue;
         rt_config_deinit(c);
         return code;
@@ -452,17 +354,17 @@ rt_code rt_config_init(rt_config *c, rt_err *err) {
 }
 
 void rt_config_deinit(rt_config *c) {
-    for (size_t i = 0; i < SETTINGS_COUNT; i++) {
-        if (is_text(&SETTINGS[i])) free(*text_of(c, &SETTINGS[i]));
+    for (size_t i = 0; i < rt_settings_count; i++) {
+        if (is_text(&rt_settings[i])) free(*text_of(c, &rt_settings[i]));
     }
     rt_buf_deinit(&c->plugin.text);
     *c = (rt_config){0};
 }
 
-static void explain_range(const setting *s, rt_buf *out) {
-    if (s->kind == KIND_NUMBER || s->kind == KIND_BYTES) {
+static void explain_range(const rt_setting *s, rt_buf *out) {
+    if (s->kind == RT_SETTING_NUMBER || s->kind == RT_SETTING_BYTES) {
         rt_buf_addf(out, "# %s, %" PRIu64 " to %" PRIu64 "%s\n", s->unit, s->min, s->max,
-                    s->kind == KIND_BYTES ? "; k, M, G, T may follow a number" : "");
+                    s->kind == RT_SETTING_BYTES ? "; k, M, G, T may follow a number" : "");
     } else {
         rt_buf_addf(out, "# %s\n", s->unit);
     }
@@ -470,8 +372,8 @@ static void explain_range(const setting *s, rt_buf *out) {
 
 void rt_config_explain(rt_buf *out) {
     rt_str group_before = RT_STR_EMPTY;
-    for (size_t i = 0; i < SETTINGS_COUNT; i++) {
-        const setting *s = &SETTINGS[i];
+    for (size_t i = 0; i < rt_settings_count; i++) {
+        const rt_setting *s = &rt_settings[i];
         rt_str group, key;
         (void)rt_str_cut(rt_str_of(s->name), '.', &group, &key);
         if (!rt_str_eq(group, group_before)) {

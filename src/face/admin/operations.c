@@ -202,6 +202,7 @@ void rt_page_metrics(rt_exchange *x) {
     write_histograms(&b, m);
     write_work(&b, &m->work, gauges, gauges_count);
     write_server(&b, api);
+    if (api->more_metrics != NULL) api->more_metrics(api->more_metrics_ctx, &b);
     if (b.failed) {
         rt_buf_deinit(&b);
         rt_problem_of(x, RT_E_NOMEM, NULL, "store");

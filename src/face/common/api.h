@@ -34,6 +34,8 @@ typedef struct rt_api {
     void *trouble_ctx;
     const void *server;                       /* for server metrics: an rt_server, or NULL */
     void (*server_stats)(const void *server, uint64_t out[4]); /* requests, connections, suspended, refused; may be NULL */
+    void (*more_metrics)(void *ctx, rt_buf *out); /* of parts that faces do not know; NULL: none */
+    void *more_metrics_ctx;
 } rt_api;
 
 static inline rt_api *rt_api_of(const rt_exchange *x) { return rt_exchange_app(x); }

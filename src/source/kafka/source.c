@@ -104,6 +104,7 @@ static void *run(void *ctx) {
 
 /* "TOPIC" or "TOPIC:TYPE", cut up in place. */
 static rt_code take_topic(rt_source *s, char *item, rt_err *err) {
+    while (*item == ' ') item++;
     char *colon = strchr(item, ':');
     if (colon != NULL) *colon = '\0';
     const rt_str name = rt_str_of(item);
