@@ -129,6 +129,8 @@ static rt_code insert(rt_tx *tx, const rt_call_type *type, const rt_call *call, 
         .flags = RT_JOB_CALL | (type->target.len == 0 ? RT_JOB_PULL : 0),
     };
     job.body = job.id;
+    // Fixed for good: a type that gets more of them moves nothing.
+    if (type->buckets > 1) job.bucket = (uint16_t)((ordered ? job.key_hash : rt_hash_u64(job.id)) % type->buckets);
     *id = job.id;
     rt_call_place(tx, &job, due_ms);
     if (due_ms <= tx->now_ms && !(job.flags & RT_JOB_PULL)) rt_fanout_place(tx, &job);
