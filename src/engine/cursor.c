@@ -32,7 +32,26 @@ rt_str rt_cursor_encode(rt_arena *arena, const rt_cursor *c) {
     rt_pack_u8(&b, (uint8_t)c->filter.reason);
     rt_pack_u32(&b, c->rate);
     rt_pack_i64(&b, c->next_ms);
+    rt_pack_u8(&b, (uint8_t)c->filter.failure);
+    rt_pack_u16(&b, c->filter.status_low);
+    rt_pack_u16(&b, c->filter.status_high);
+    rt_pack_i64(&b, c->filter.after_ms);
+    rt_pack_i64(&b, c->filter.before_ms);
+    rt_pack_str(&b, c->filter.told);
+    rt_pack_str(&b, c->filter.text);
     return rt_pack_finish(&b, arena);
+}
+
+static bool take_filter(rt_unpack *u, rt_dead_filter *out) {
+    const uint8_t failure = rt_unpack_u8(u);
+    out->status_low = rt_unpack_u16(u);
+    out->status_high = rt_unpack_u16(u);
+    out->after_ms = rt_unpack_i64(u);
+    out->before_ms = rt_unpack_i64(u);
+    out->told = rt_unpack_str(u);
+    out->text = rt_unpack_str(u);
+    out->failure = (rt_reason)failure;
+    return failure < RT_REASON_COUNT;
 }
 
 bool rt_cursor_decode(rt_str value, rt_cursor *out) {
@@ -54,6 +73,7 @@ bool rt_cursor_decode(rt_str value, rt_cursor *out) {
     const uint8_t filter_reason = rt_unpack_u8(&u);
     out->rate = rt_unpack_u32(&u);
     out->next_ms = rt_unpack_i64(&u);
+    if (u.rest.len > 0 && !take_filter(&u, &out->filter)) return false; // cursors of before had none
     if (u.failed || u.rest.len > 0) return false;
     if (kind == RT_CURSOR_NONE || kind >= RT_CURSOR_KIND_COUNT) return false;
     if (reason >= RT_REASON_COUNT || filter_reason >= RT_REASON_COUNT) return false;

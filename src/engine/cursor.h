@@ -34,7 +34,7 @@ typedef struct rt_cursor {
 } rt_cursor;
 
 rt_str rt_cursor_encode(rt_arena *arena, const rt_cursor *c); /* ptr NULL: out of memory */
-bool rt_cursor_decode(rt_str value, rt_cursor *out);          /* false: corrupt */
+bool rt_cursor_decode(rt_str value, rt_cursor *out);          /* lends; false: corrupt */
 
 /* For decisions: writes a new cursor (sets its id, unless the caller has); the engine carries it on from the next step. */
 rt_code rt_cursor_start(rt_tx *tx, rt_cursor *c);

@@ -5,13 +5,8 @@
 #include "engine/messages/subscription.h"
 #include "engine/queue.h"
 
-enum { LOOKED_AT_MAX = 1024 }; /* dead jobs that one slice may pass over */
-
-bool rt_dead_matches(const rt_dead_filter *filter, const rt_job *job) {
-    if (filter->queue != 0 && job->queue != filter->queue) return false;
-    if (filter->owner != 0 && job->owner != filter->owner) return false;
-    return filter->reason == RT_REASON_NONE || job->reason == filter->reason;
-}
+/* What one slice may pass over: dead jobs, and bytes of bodies that are searched. */
+enum { LOOKED_AT_MAX = 1024, SEARCHED_BYTES_MAX = 4 << 20 };
 
 /* ---- single jobs ------------------------------------------------------------------------------------- */
 
@@ -80,6 +75,9 @@ static rt_code decide_delete(rt_tx *tx, rt_command *cmd) {
         return rt_fail(tx->err, RT_E_INVALID, 0,
                        "the job belongs to an entity: delete that, or say what it wants");
     }
+    if ((job.flags & (RT_JOB_TASK | RT_JOB_CANCEL)) == RT_JOB_TASK) {
+        return rt_fail(tx->err, RT_E_INVALID, 0, "the job is the task of an order: delete that");
+    }
     const bool dead = job.state == RT_JOB_DEAD;
     if (c->only_dead && !dead) return rt_fail(tx->err, RT_E_FENCED, 0, "the job is not dead");
     if (job.flags & RT_JOB_CALL) return rt_call_delete(tx, &job);
@@ -109,21 +107,27 @@ static rt_code decide_many(rt_tx *tx, rt_command *cmd) {
 void rt_dead_many_init(rt_dead_many *c) { *c = (rt_dead_many){.cmd = {.decide = decide_many}}; }
 
 typedef struct page {
+    rt_view *view;
     const rt_cursor *c;
     rt_job jobs[RT_CURSOR_SLICE];
-    uint32_t count, max, looked_at;
+    uint32_t count, max, looked_at, searched_bytes;
     rt_id queue, after; /* looked at up to here */
     bool more;
+    rt_code code;
 } page;
 
 static bool add_dead(void *ctx, const rt_job *job) {
     page *p = ctx;
-    p->more = p->count == p->max || p->looked_at == LOOKED_AT_MAX;
+    bool matches = false;
+    p->more = p->count == p->max || p->looked_at == LOOKED_AT_MAX || p->searched_bytes > SEARCHED_BYTES_MAX;
     if (p->more) return false;
     p->looked_at++;
+    if (p->c->filter.text.len > 0) p->searched_bytes += job->body_bytes;
+    if (job->id <= p->c->last) p->code = rt_dead_matches(p->view, &p->c->filter, job, &matches);
+    if (p->code != RT_OK) return false;
     p->queue = job->queue;
     p->after = job->id;
-    if (job->id <= p->c->last && rt_dead_matches(&p->c->filter, job)) p->jobs[p->count++] = *job;
+    if (matches) p->jobs[p->count++] = *job;
     return true;
 }
 
@@ -143,12 +147,13 @@ rt_code rt_dead_slice(rt_tx *tx, rt_cursor *c, bool *finished) {
     tx->frees = true;
     // A tenth of a second's worth at a time, so that a rate is a trickle rather than gusts.
     const uint32_t tenth = c->rate < 20 ? 1 : c->rate / 10;
-    page p = {.c = c, .max = c->rate == 0 || tenth > RT_CURSOR_SLICE ? RT_CURSOR_SLICE : tenth};
+    page p = {.view = tx->view, .c = c, .max = c->rate == 0 || tenth > RT_CURSOR_SLICE ? RT_CURSOR_SLICE : tenth};
     p.queue = c->after_queue;
     p.after = c->after;
     const rt_job_range range = {
         .index = RT_INDEX_DEAD, .queue = c->filter.queue, .after_queue = c->after_queue, .after = c->after};
     rt_code code = rt_view_jobs(tx->view, &range, add_dead, &p);
+    if (code == RT_OK) code = p.code;
     for (uint32_t from = 0; from < p.count && code == RT_OK;) {
         uint32_t to = from + 1;
         while (to < p.count && p.jobs[to].queue == p.jobs[from].queue) to++;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { CHUNK_JOBS = 32, CHUNK_QUEUES = 16, ENDS_LOOKED_AT_MAX = 256 };
+enum { CHUNK_JOBS = 32, CHUNK_QUEUES = 16, ENDS_LOOKED_AT_MAX = 256, SEARCH_BYTES_A_JOB = 4096 };
 
 static bool has_ended(int64_t expires_ms, int64_t now_ms) { return expires_ms > 0 && expires_ms <= now_ms; }
 
@@ -269,31 +269,44 @@ rt_code rt_read_attempts(rt_view *v, const rt_job *job, uint32_t limit, rt_each_
 }
 
 typedef struct dead_jobs {
+    rt_view *view;
     const rt_dead_filter *filter;
+    rt_dead_place *place;
     rt_each_job *each;
     void *ctx;
     uint32_t left;
     bool more;
+    rt_code code;
 } dead_jobs;
+
+/* How many jobs one whose body is searched stands for. */
+static uint32_t cost_of(const rt_dead_filter *filter, const rt_job *job) {
+    return 1 + (filter->text.len > 0 ? job->body_bytes / SEARCH_BYTES_A_JOB : 0);
+}
 
 static bool show_dead(void *ctx, const rt_job *job) {
     dead_jobs *d = ctx;
+    bool matches;
     d->more = d->left == 0;
     if (d->more) return false;
-    d->left--;
-    if (!rt_dead_matches(d->filter, job)) return true;
+    d->code = rt_dead_matches(d->view, d->filter, job, &matches);
+    if (d->code != RT_OK) return false;
+    const uint32_t cost = cost_of(d->filter, job);
+    d->left -= cost < d->left ? cost : d->left;
+    *d->place = (rt_dead_place){.queue = job->queue, .job = job->id};
+    if (!matches) return true;
     d->more = !d->each(d->ctx, job);
     return !d->more;
 }
 
-rt_code rt_read_dead(rt_view *v, const rt_dead_filter *filter, rt_id after_queue, rt_id after,
-                     uint32_t scan_max, rt_each_job *each, void *ctx, bool *more) {
-    dead_jobs d = {.filter = filter, .each = each, .ctx = ctx, .left = scan_max};
+rt_code rt_read_dead(rt_view *v, const rt_dead_filter *filter, rt_dead_place *place, uint32_t scan_max, rt_each_job *each,
+                     void *ctx, bool *more) {
+    dead_jobs d = {.view = v, .filter = filter, .place = place, .each = each, .ctx = ctx, .left = scan_max};
     const rt_job_range range = {
-        .index = RT_INDEX_DEAD, .queue = filter->queue, .after_queue = after_queue, .after = after};
+        .index = RT_INDEX_DEAD, .queue = filter->queue, .after_queue = place->queue, .after = place->job};
     const rt_code code = rt_view_jobs(v, &range, show_dead, &d);
     *more = d.more;
-    return code;
+    return code == RT_OK ? d.code : code;
 }
 
 static bool copy_first(void *ctx, const rt_job *job) {

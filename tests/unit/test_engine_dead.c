@@ -147,27 +147,27 @@ static void dead__listing_filters_and_pages(void **state) {
     seen s = {.max = 64};
     bool more;
     const rt_dead_filter all = {0};
-    assert_int_equal(rt_read_dead(kit_view(k), &all, 0, 0, 100, add_seen, &s, &more), RT_OK);
+    assert_int_equal(rt_read_dead(kit_view(k), &all, &(rt_dead_place){0}, 100, add_seen, &s, &more), RT_OK);
     assert_int_equal(s.count, 6);
     assert_false(more);
     s = (seen){.max = 64};
     const rt_dead_filter of_b = {.queue = b, .reason = RT_REASON_REJECTED};
-    assert_int_equal(rt_read_dead(kit_view(k), &of_b, 0, 0, 100, add_seen, &s, &more), RT_OK);
+    assert_int_equal(rt_read_dead(kit_view(k), &of_b, &(rt_dead_place){0}, 100, add_seen, &s, &more), RT_OK);
     assert_int_equal(s.count, 2);
     assert_int_equal(s.ids[0], jobs[3].id);
     assert_int_equal(s.ids[1], jobs[5].id);
     s = (seen){.max = 64};
     const rt_dead_filter of_owner = {.owner = kit_metadata(k, "a").id};
-    assert_int_equal(rt_read_dead(kit_view(k), &of_owner, 0, 0, 100, add_seen, &s, &more), RT_OK);
+    assert_int_equal(rt_read_dead(kit_view(k), &of_owner, &(rt_dead_place){0}, 100, add_seen, &s, &more), RT_OK);
     assert_int_equal(s.count, 3);
     s = (seen){.max = 2};
     const rt_id from = jobs[0].id;
-    assert_int_equal(rt_read_dead(kit_view(k), &all, jobs[0].queue, from, 100, add_seen, &s, &more), RT_OK);
+    assert_int_equal(rt_read_dead(kit_view(k), &all, &(rt_dead_place){jobs[0].queue, from}, 100, add_seen, &s, &more), RT_OK);
     assert_true(more);
     assert_int_equal(s.ids[0], jobs[1].id);
     assert_int_equal(s.ids[1], jobs[2].id);
     s = (seen){.max = 64};
-    assert_int_equal(rt_read_dead(kit_view(k), &of_b, 0, 0, 2, add_seen, &s, &more), RT_OK);
+    assert_int_equal(rt_read_dead(kit_view(k), &of_b, &(rt_dead_place){0}, 2, add_seen, &s, &more), RT_OK);
     assert_true(more);
 }
 

@@ -250,9 +250,9 @@ static rt_code decide_put(rt_tx *tx, rt_command *cmd) {
     code = c->created ? check_room(tx, c->tenant) : check_switch(tx, &before, &c->like);
     if (code == RT_OK) code = check_dead_chain(tx, c);
     if (code != RT_OK) return code;
-    rt_call_type type = c->like;
-    type.queue = c->created ? rt_tx_new_id(tx) : before.queue;
-    type.changed_ms = tx->now_ms;
+    c->like.queue = c->created ? rt_tx_new_id(tx) : before.queue;
+    c->like.changed_ms = tx->now_ms;
+    const rt_call_type type = c->like;
     rt_doc now = was;
     now.value = rt_call_type_encode(tx->arena, &type);
     if (now.value.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for an event type");

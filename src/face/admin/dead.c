@@ -1,214 +1,267 @@
-#include <string.h>
+#include <stdlib.h>
 
+#include "base/rng.h"
 #include "face/admin/pages.h"
+#include "face/common/fields.h"
+#include "face/common/payload.h"
+#include "engine/calls/call_read.h"
 
-enum { PAGE_DEFAULT = 20, PAGE_MAX = 1000, SCAN_MAX = 100000 };
+enum {
+    PAGE_DEFAULT = 20,
+    PAGE_MAX = 1000,
+    SCAN_MAX = 100000,       /* dead jobs that one page looks at */
+    GROUPS_MAX = 1000,       /* of a count by something */
+    EXPORT_DEFAULT = 1000,
+    EXPORT_MAX = 10000,
+    EXPORT_BYTES_MAX = 8 << 20 /* a page ends behind the line that passes this */
+};
 
-/* ---- which ----------------------------------------------------------------------------------------------------------- */
+/* ---- what all pages do ------------------------------------------------------------------------------------------- */
 
-static bool reason_named(rt_str name, rt_reason *out) {
-    for (int r = RT_REASON_NONE + 1; r < RT_REASON_COUNT; r++) {
-        if (!rt_str_eq(name, rt_str_of(rt_reason_name((rt_reason)r)))) continue;
-        *out = (rt_reason)r;
-        return true;
-    }
-    return false;
-}
-
-/* False: replied. Empty names mean "any". */
-static bool make_filter(rt_exchange *x, rt_view *v, rt_str queue, rt_str reason, rt_dead_filter *out) {
-    *out = (rt_dead_filter){0};
-    if (reason.len > 0 && !reason_named(reason, &out->reason)) {
-        rt_problem(x, 400,
-                   "\"reason\" is not one that jobs die of, such as exhausted, rejected, expired or "
-                   "address_refused.");
-        return false;
-    }
-    if (queue.len == 0) return true;
-    const rt_code code = rt_queue_named(x, v, queue, out);
-    if (code == RT_OK) return true;
-    rt_problem_of(x, code, NULL, "queue");
-    return false;
-}
-
-/* ---- listing --------------------------------------------------------------------------------------------------------- */
-
-typedef struct listing {
+/* One page of those that the query means. */
+typedef struct page {
     rt_exchange *x;
     rt_view *v;
-    json_t *array;
-    int64_t left;
-    rt_id last_queue, last;
-    rt_id named; /* the queue whose name is `name` */
+    rt_dead_filter filter;
+    rt_dead_place place;
+    int64_t limit;
+    bool more;     /* there may be more behind `place` */
+    rt_id named;   /* the queue whose name is `name` */
     rt_str name;
-} listing;
-
-static bool add_dead(void *ctx, const rt_job *job) {
-    listing *l = ctx;
-    if (l->named != job->queue) {
-        l->name = rt_queue_name_of(l->x, l->v, job->queue);
-        l->named = job->queue;
-    }
-    if (json_array_append_new(l->array, rt_json_job(l->x, job, l->name)) != 0) return false;
-    l->last_queue = job->queue;
-    l->last = job->id;
-    return --l->left > 0;
-}
+} page;
 
 /* A marker is where the page before ended: "<queue id>.<job id>". */
-static bool read_marker(rt_exchange *x, rt_id *queue, rt_id *job) {
-    rt_str marker;
-    *queue = *job = 0;
+static bool read_marker(rt_exchange *x, rt_dead_place *out) {
+    rt_str marker, head, rest;
+    *out = (rt_dead_place){0};
     if (!rt_exchange_arg(x, "marker", &marker) || marker.len == 0) return true;
     const uint32_t tag = rt_engine_tag(rt_api_of(x)->engine);
-    rt_str head;
-    rt_str rest;
-    if (rt_str_cut(marker, '.', &head, &rest) && rt_id_parse(tag, head, queue) && rt_id_parse(tag, rest, job))
+    if (rt_str_cut(marker, '.', &head, &rest) && rt_id_parse(tag, head, &out->queue) && rt_id_parse(tag, rest, &out->job))
         return true;
     rt_problem(x, 400, "\"marker\" must be the \"next\" of the page before.");
     return false;
 }
 
-static json_t *next_marker(const listing *l, bool more) {
-    if (!more || l->last == 0) return json_null();
-    const uint32_t tag = rt_engine_tag(rt_api_of(l->x)->engine);
-    return json_sprintf("%s.%s", rt_id_format(tag, l->last_queue).s, rt_id_format(tag, l->last).s);
+/* False: replied. Otherwise p->v is for rt_view_close. */
+static bool open_page(rt_exchange *x, int64_t preset, int64_t max, page *p) {
+    *p = (page){.x = x, .name = RT_STR_EMPTY};
+    const rt_dead_words words = rt_dead_words_of_query(x);
+    if (!rt_arg_int(x, "limit", 1, max, preset, &p->limit) || !read_marker(x, &p->place)) return false;
+    p->v = rt_problem_view(x);
+    if (p->v == NULL) return false;
+    if (rt_dead_filter_make(x, p->v, &words, &p->filter)) return true;
+    rt_view_close(p->v);
+    return false;
+}
+
+static rt_code read_page(page *p, rt_each_job *each, void *ctx) {
+    return rt_read_dead(p->v, &p->filter, &p->place, SCAN_MAX, each, ctx, &p->more);
+}
+
+/* Neighbours mostly are of one queue. */
+static rt_str queue_name(page *p, rt_id queue) {
+    if (p->named != queue) p->name = rt_queue_name_of(p->x, p->v, queue);
+    p->named = queue;
+    return p->name;
+}
+
+static json_t *marker_json(const rt_exchange *x, rt_id queue, rt_id job) {
+    const uint32_t tag = rt_engine_tag(rt_api_of(x)->engine);
+    return json_sprintf("%s.%s", rt_id_format(tag, queue).s, rt_id_format(tag, job).s);
+}
+
+/* ---- listing ----------------------------------------------------------------------------------------------------- */
+
+typedef struct listing {
+    page p; /* first member */
+    json_t *array;
+} listing;
+
+static bool add_dead(void *ctx, const rt_job *job) {
+    listing *l = ctx;
+    json_t *json = rt_json_job(l->p.x, l->p.v, job, queue_name(&l->p, job->queue));
+    return json_array_append_new(l->array, json) == 0 && --l->p.limit > 0;
 }
 
 void rt_page_dead_list(rt_exchange *x) {
-    rt_str queue = RT_STR_EMPTY;
-    rt_str reason = RT_STR_EMPTY;
-    rt_id after_queue;
-    rt_id after;
-    rt_dead_filter filter;
-    listing l = {.x = x};
-    (void)rt_exchange_arg(x, "queue", &queue);
-    (void)rt_exchange_arg(x, "reason", &reason);
-    if (!rt_arg_int(x, "limit", 1, PAGE_MAX, PAGE_DEFAULT, &l.left) || !read_marker(x, &after_queue, &after))
-        return;
-    l.v = rt_problem_view(x);
-    if (l.v == NULL) return;
-    if (!make_filter(x, l.v, queue, reason, &filter)) {
-        rt_view_close(l.v);
+    rt_str count;
+    listing l = {.array = NULL};
+    if (rt_exchange_arg(x, "count", &count) && rt_str_eq(count, RT_STR("1"))) {
+        rt_page_dead_count(x);
         return;
     }
-    bool more = false;
+    if (!open_page(x, PAGE_DEFAULT, PAGE_MAX, &l.p)) return;
     l.array = json_array();
-    const rt_code code = rt_read_dead(l.v, &filter, after_queue, after, SCAN_MAX, add_dead, &l, &more);
-    rt_view_close(l.v);
+    const rt_code code = read_page(&l.p, add_dead, &l);
+    rt_view_close(l.p.v);
     if (code != RT_OK) {
         json_decref(l.array);
         rt_problem_of(x, code, NULL, "job");
         return;
     }
-    rt_reply_json(x, 200, json_pack("{s:o, s:o}", "dead", l.array, "next", next_marker(&l, more)));
+    rt_reply_json(x, 200, json_pack("{s:o, s:o}", "dead", l.array, "next",
+                                    l.p.more ? marker_json(x, l.p.place.queue, l.p.place.job) : json_null()));
 }
 
-/* ---- one ------------------------------------------------------------------------------------------------------------- */
+/* ---- counting ---------------------------------------------------------------------------------------------------- */
 
-static void redriven(rt_exchange *x, rt_command *cmd) {
-    const rt_dead_redrive *c = (const rt_dead_redrive *)cmd;
-    if (cmd->code == RT_OK)
-        rt_reply_json(x, 200, json_pack("{s:o, s:s}", "id", rt_json_id(x, c->id), "state", "scheduled"));
-    else if (cmd->code == RT_E_FENCED)
-        rt_problem(x, 409, "The job is not dead, so there is nothing to redrive.");
-    else rt_problem_of(x, cmd->code, &cmd->err, "dead job");
-}
+typedef enum group { BY_NOTHING, BY_REASON, BY_RETRY_REASON, BY_FAILURE, BY_QUEUE, BY_COUNT } group;
+static const char *const GROUPS[BY_COUNT] = {"", "reason", "retry_reason", "failure", "queue"};
 
-void rt_page_dead_redrive(rt_exchange *x) {
-    rt_id id;
-    if (!rt_param_id(x, 0, "dead job", &id)) return;
-    rt_dead_redrive *c = rt_arena_alloc(rt_exchange_arena(x), sizeof *c);
-    if (c == NULL) {
-        rt_problem_of(x, RT_E_NOMEM, NULL, "job");
-        return;
+typedef struct count {
+    page p; /* first member */
+    group by;
+    json_t *groups; /* name → how many */
+    int64_t all;
+} count;
+
+/* Lent by the view or the arena. */
+static rt_str group_of(count *c, const rt_job *job) {
+    rt_call call;
+    rt_event end;
+    switch (c->by) {
+        case BY_REASON: return rt_str_of(rt_reason_name(job->reason));
+        case BY_RETRY_REASON:
+            return (job->flags & RT_JOB_CALL) && rt_read_call(c->p.v, job, &call) == RT_OK ? call.reason : RT_STR_EMPTY;
+        case BY_FAILURE:
+            if (job->last_event == 0 || rt_view_event(c->p.v, job->last_event, &end) != RT_OK) return RT_STR_EMPTY;
+            return end.reason != RT_REASON_STATUS && end.status == 0
+                       ? rt_str_of(rt_reason_name(end.reason))
+                       : rt_arena_printf(rt_exchange_arena(c->p.x), "%u", (unsigned)end.status);
+        case BY_QUEUE: return queue_name(&c->p, job->queue);
+        case BY_NOTHING:
+        case BY_COUNT: break;
     }
-    rt_dead_redrive_init(c);
-    c->id = id;
-    rt_api_submit(x, &c->cmd, sizeof *c, redriven, rt_problem_busy);
+    return RT_STR_EMPTY;
 }
-
-/* ---- many ------------------------------------------------------------------------------------------------------------ */
 
 static bool count_dead(void *ctx, const rt_job *job) {
-    (void)job;
-    ++*(int64_t *)ctx;
+    count *c = ctx;
+    c->all++;
+    if (c->by == BY_NOTHING) return true;
+    const rt_str name = group_of(c, job);
+    if (name.ptr == NULL) return false;
+    json_t *known = json_object_getn(c->groups, name.ptr, name.len);
+    if (known != NULL) return json_integer_set(known, json_integer_value(known) + 1) == 0;
+    if (json_object_size(c->groups) == GROUPS_MAX) return true;
+    (void)json_object_setn_new(c->groups, name.ptr, name.len, json_integer(1)); // what is no UTF-8 is in no group
     return true;
 }
 
-static void started(rt_exchange *x, rt_command *cmd) {
-    const rt_dead_many *c = (const rt_dead_many *)cmd;
-    if (cmd->code == RT_OK)
-        rt_reply_json(x, 202, json_pack("{s:o, s:b}", "cursor", rt_json_id(x, c->cursor), "dry_run", 0));
-    else rt_problem_of(x, cmd->code, &cmd->err, "job");
+void rt_page_dead_count(rt_exchange *x) {
+    count c = {.by = BY_NOTHING};
+    rt_str by = RT_STR_EMPTY;
+    (void)rt_exchange_arg(x, "by", &by);
+    while (c.by < BY_COUNT && !rt_str_eq(by, rt_str_of(GROUPS[c.by]))) c.by++;
+    if (c.by == BY_COUNT) {
+        rt_problem(x, 400, "\"by\" must be reason, retry_reason, failure or queue.");
+        return;
+    }
+    if (!open_page(x, PAGE_DEFAULT, PAGE_MAX, &c.p)) return;
+    c.groups = json_object();
+    const rt_code code = read_page(&c.p, count_dead, &c);
+    rt_view_close(c.p.v);
+    json_t *json = code == RT_OK ? json_pack("{s:I, s:b}", "count", (json_int_t)c.all, "counted_all", !c.p.more) : NULL;
+    if (json != NULL && c.by != BY_NOTHING) (void)json_object_set(json, "by", c.groups);
+    json_decref(c.groups);
+    if (code == RT_OK) rt_reply_json(x, 200, json);
+    else rt_problem_of(x, code, NULL, "job");
 }
 
-typedef struct many {
-    rt_dead_filter filter;
-    int64_t rate, count;
-    bool dry_run, counted_all;
-} many;
+/* ---- a sample: each of those that match is as likely as any other -------------------------------------------------- */
 
-static rt_str string_in(const json_t *object, const char *key) {
-    return rt_str_of(json_string_value(json_object_get(object, key)));
+typedef struct sample {
+    page p; /* first member */
+    rt_job *jobs; /* p.limit of them */
+    int64_t seen;
+    rt_rng rng;
+} sample;
+
+/* Source: Vitter, "Random sampling with a reservoir", 1985, algorithm R. */
+static bool draw(void *ctx, const rt_job *job) {
+    sample *s = ctx;
+    const uint64_t at = s->seen < s->p.limit ? (uint64_t)s->seen : rt_rng_below(&s->rng, (uint64_t)s->seen + 1);
+    if (at < (uint64_t)s->p.limit) s->jobs[at] = *job;
+    s->seen++;
+    return true;
 }
 
-static const rt_member OF_MANY[] = {{"queue", JSON_STRING, "a string"},
-                                 {"filter", JSON_OBJECT, "an object"},
-                                 {"rate", JSON_INTEGER, "a whole number"},
-                                 {"dry_run", JSON_TRUE, "true or false"}};
-static const rt_member OF_FILTER[] = {{"reason", JSON_STRING, "a string"}};
+void rt_page_dead_sample(rt_exchange *x) {
+    sample s = {.jobs = NULL};
+    if (!open_page(x, 10, 100, &s.p)) return;
+    s.rng = rt_rng_seeded(rt_hash_str(rt_str_of(rt_exchange_id(x))));
+    s.jobs = rt_arena_alloc(rt_exchange_arena(x), (size_t)s.p.limit * sizeof *s.jobs);
+    const rt_code code = s.jobs == NULL ? RT_E_NOMEM : read_page(&s.p, draw, &s);
+    json_t *array = json_array();
+    for (int64_t i = 0; code == RT_OK && i < s.p.limit && i < s.seen; i++) {
+        (void)json_array_append_new(array,
+                                    rt_json_job(x, s.p.v, &s.jobs[i], queue_name(&s.p, s.jobs[i].queue)));
+    }
+    rt_view_close(s.p.v);
+    if (code != RT_OK) {
+        json_decref(array);
+        rt_problem_of(x, code, NULL, "job");
+        return;
+    }
+    rt_reply_json(x, 200, json_pack("{s:o, s:I, s:b}", "dead", array, "count", (json_int_t)s.seen, "counted_all", !s.p.more));
+}
 
-/* {"queue", "filter": {"reason"}, "rate", "dry_run"}; counts what matches now. False: replied. */
-static bool read_many(rt_exchange *x, json_t *body, many *out) {
-    if (!rt_members_are_right(x, body, OF_MANY, sizeof OF_MANY / sizeof *OF_MANY)) return false;
-    const json_t *rate = json_object_get(body, "rate");
-    json_t *inner = json_object_get(body, "filter");
-    if (!rt_members_are_right(x, inner, OF_FILTER, sizeof OF_FILTER / sizeof *OF_FILTER)) return false;
-    if (json_integer_value(rate) < 0 || json_integer_value(rate) > 1000000) {
-        rt_problem(x, 400, "\"rate\" must be a whole number of jobs a second from 0 (no limit) to 1000000.");
+/* ---- export ------------------------------------------------------------------------------------------------------ */
+
+typedef struct export {
+    page p; /* first member */
+    rt_buf lines;
+} export;
+
+static json_t *line_json(export *e, const rt_job *job) {
+    json_t *json = rt_json_job(e->p.x, e->p.v, job, queue_name(&e->p, job->queue));
+    rt_call call = {.content_type = RT_STR_EMPTY};
+    rt_str body = RT_STR_EMPTY;
+    rt_code code = RT_OK;
+    if (json == NULL) return NULL;
+    if (job->flags & RT_JOB_CALL) {
+        code = rt_read_call(e->p.v, job, &call);
+        body = call.payload;
+    } else {
+        code = rt_view_body(e->p.v, job->body, &body);
+    }
+    if (code == RT_OK) (void)rt_payload_show(json, call.content_type, body);
+    (void)json_object_set_new(json, "marker", marker_json(e->p.x, job->queue, job->id));
+    return json;
+}
+
+static bool add_line(void *ctx, const rt_job *job) {
+    export *e = ctx;
+    json_t *json = line_json(e, job);
+    char *line = json == NULL ? NULL : json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    if (line == NULL) {
+        e->lines.failed = true;
         return false;
     }
-    out->rate = json_integer_value(rate);
-    out->dry_run = json_is_true(json_object_get(body, "dry_run"));
-    rt_view *v = rt_problem_view(x);
-    if (v == NULL) return false;
-    bool ok = make_filter(x, v, string_in(body, "queue"), string_in(inner, "reason"), &out->filter);
-    if (ok && out->dry_run) {
-        bool more;
-        const rt_code code = rt_read_dead(v, &out->filter, 0, 0, SCAN_MAX, count_dead, &out->count, &more);
-        out->counted_all = !more;
-        ok = code == RT_OK;
-        if (!ok) rt_problem_of(x, code, NULL, "job");
-    }
-    rt_view_close(v);
-    return ok;
+    rt_buf_add(&e->lines, rt_str_of(line));
+    rt_buf_add_char(&e->lines, '\n');
+    free(line);
+    return !e->lines.failed && --e->p.limit > 0 && e->lines.len < EXPORT_BYTES_MAX;
 }
 
-static void many_dead(rt_exchange *x, bool remove) {
-    json_t *body = rt_body_json(x);
-    if (body == NULL) return;
-    many m = {0};
-    const bool ok = read_many(x, body, &m);
-    json_decref(body);
-    if (!ok) return;
-    if (m.dry_run) {
-        rt_reply_json(x, 200,
-                      json_pack("{s:I, s:b, s:b}", "count", (json_int_t)m.count, "counted_all", m.counted_all,
-                                "dry_run", 1));
+/* A page at a time, so that no view is held for longer than that: `Retryd-Next` has the marker of the next one, if there is
+ * more. Each line has a marker too: whoever broke off goes on behind the last line that was kept. */
+void rt_page_dead_export(rt_exchange *x) {
+    export e = {.lines = {0}};
+    if (!open_page(x, EXPORT_DEFAULT, EXPORT_MAX, &e.p)) return;
+    rt_code code = read_page(&e.p, add_line, &e);
+    rt_view_close(e.p.v);
+    if (code == RT_OK && e.lines.failed) code = RT_E_NOMEM;
+    if (code != RT_OK) {
+        rt_buf_deinit(&e.lines);
+        rt_problem_of(x, code, NULL, "job");
         return;
     }
-    rt_dead_many *c = rt_arena_alloc(rt_exchange_arena(x), sizeof *c);
-    if (c == NULL) {
-        rt_problem_of(x, RT_E_NOMEM, NULL, "job");
-        return;
+    if (e.p.more) {
+        json_t *next = marker_json(x, e.p.place.queue, e.p.place.job);
+        if (next != NULL) rt_exchange_set_header(x, "Retryd-Next", rt_str_of(json_string_value(next)));
+        json_decref(next);
     }
-    rt_dead_many_init(c);
-    c->filter = m.filter;
-    c->rate = (uint32_t)m.rate;
-    c->remove = remove;
-    rt_api_submit(x, &c->cmd, sizeof *c, started, rt_problem_busy);
+    rt_exchange_reply_buf(x, 200, "application/x-ndjson", &e.lines);
 }
-
-void rt_page_dead_redrive_many(rt_exchange *x) { many_dead(x, false); }
-void rt_page_dead_delete_many(rt_exchange *x) { many_dead(x, true); }

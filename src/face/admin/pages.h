@@ -2,31 +2,42 @@
 #ifndef RT_FACE_ADMIN_PAGES_H
 #define RT_FACE_ADMIN_PAGES_H
 #include "face/common/problem.h"
+#include "face/common/shown.h"
 
-/* job.c */
-void rt_page_job_get(rt_exchange *x);
-void rt_page_job_attempts(rt_exchange *x);
-void rt_page_job_delete(rt_exchange *x);
-void rt_page_dead_delete(rt_exchange *x);
+/* attempts.c */
 void rt_page_attempts(rt_exchange *x);
-/* Everything known about a job but its body. `queue`: the name of its queue, or empty. */
-json_t *rt_json_job(const rt_exchange *x, const rt_job *job, rt_str queue);
 
-/* dead.c */
+/* dead.c: looking at dead jobs */
 void rt_page_dead_list(rt_exchange *x);
+void rt_page_dead_count(rt_exchange *x);
+void rt_page_dead_sample(rt_exchange *x);
+void rt_page_dead_export(rt_exchange *x);
+
+/* dead_many.c: what is done about them */
 void rt_page_dead_redrive(rt_exchange *x);
+void rt_page_dead_delete(rt_exchange *x);
 void rt_page_dead_redrive_many(rt_exchange *x);
 void rt_page_dead_delete_many(rt_exchange *x);
+
+/* dead_words.c: which dead jobs, in words; empty ones mean "any". */
+typedef struct rt_dead_words {
+    rt_str queue, type, reason, failure, after, before, text;
+} rt_dead_words;
+rt_dead_words rt_dead_words_of_query(const rt_exchange *x);
+/* Lends from `w`. False: replied. */
+bool rt_dead_filter_make(rt_exchange *x, rt_view *v, const rt_dead_words *w, rt_dead_filter *out);
 
 /* queue.c */
 void rt_page_queue_list(rt_exchange *x);
 void rt_page_queue_get(rt_exchange *x);
 void rt_page_queue_pause(rt_exchange *x);
 void rt_page_queue_resume(rt_exchange *x);
-/* The queue that an operator names: an id, "PROJECT/QUEUE", or "QUEUE" (of the project in X-Project-ID, if one is given).
- * Sets filter->queue or filter->owner. RT_E_ABSENT: there is none. */
-rt_code rt_queue_named(rt_exchange *x, rt_view *v, rt_str name, rt_dead_filter *filter);
-rt_str rt_queue_name_of(rt_exchange *x, rt_view *v, rt_id queue); /* empty if it is gone; in the arena */
+void rt_page_queue_circuit(rt_exchange *x);
+
+/* queue_name.c: the queue that an operator names: an id, "PROJECT/QUEUE", or "QUEUE" (of the project in X-Project-ID, if one
+ * is given); a queue of messages or, failing that or with `type`, of an event type. Sets filter->queue or, for the deliveries
+ * of a message queue, filter->owner. RT_E_ABSENT: there is none. */
+rt_code rt_queue_named(rt_exchange *x, rt_view *v, rt_str name, bool type, rt_dead_filter *filter);
 
 /* operations.c */
 void rt_page_metrics(rt_exchange *x);

@@ -1,82 +1,34 @@
+#include "engine/calls/circuit.h"
 #include "engine/queue.h"
 #include "face/admin/pages.h"
+#include "face/common/fields.h"
 
-enum { PAGE_DEFAULT = 100, PAGE_MAX = 1000, NAMES_SCAN_MAX = 10000 };
-
-/* ---- names ----------------------------------------------------------------------------------------------------------- */
-
-rt_str rt_queue_name_of(rt_exchange *x, rt_view *v, rt_id queue) {
-    rt_queue record;
-    if (rt_view_queue(v, queue, &record) != RT_OK) return RT_STR_EMPTY;
-    const rt_str name = rt_arena_dup(rt_exchange_arena(x), record.name);
-    return name.ptr == NULL ? RT_STR_EMPTY : name;
-}
-
-/* Queue names have no slash, projects may. */
-static bool split_last(rt_str name, rt_str *project, rt_str *queue) {
-    size_t at = name.len;
-    while (at > 0 && name.ptr[at - 1] != '/') at--;
-    if (at == 0) return false;
-    *project = (rt_str){.ptr = name.ptr, .len = at - 1};
-    *queue = (rt_str){.ptr = name.ptr + at, .len = name.len - at};
-    return true;
-}
-
-typedef struct search {
-    rt_arena *arena;
-    rt_str queue, project; /* project: out; ptr NULL: not found */
-    uint32_t left;
-} search;
-
-static bool find_project(void *ctx, const rt_queue *record) {
-    search *s = ctx;
-    rt_str project;
-    rt_str queue;
-    if (record->kind == RT_QUEUE_MESSAGES && !record->gone && split_last(record->name, &project, &queue) &&
-        rt_str_eq(queue, s->queue)) {
-        s->project = rt_arena_dup(s->arena, project);
-        return false;
-    }
-    return --s->left > 0;
-}
-
-rt_code rt_queue_named(rt_exchange *x, rt_view *v, rt_str name, rt_dead_filter *filter) {
-    rt_arena *arena = rt_exchange_arena(x);
-    if (rt_id_parse(rt_engine_tag(rt_api_of(x)->engine), name, &filter->queue)) return RT_OK;
-    rt_str project;
-    rt_str queue = name;
-    rt_metadata metadata;
-    uint64_t version;
-    rt_code code;
-    if (!rt_exchange_header(x, "X-Project-ID", &project) && !split_last(name, &project, &queue)) {
-        search s = {.arena = arena, .queue = name, .left = NAMES_SCAN_MAX};
-        code = rt_view_queues(v, 0, find_project, &s);
-        if (code != RT_OK) return code;
-        if (s.project.ptr == NULL) return RT_E_ABSENT;
-        project = s.project;
-    }
-    code = rt_read_metadata(v, arena, project, queue, &metadata, &version);
-    if (code == RT_OK) filter->owner = metadata.id;
-    return code;
-}
+enum { PAGE_DEFAULT = 100, PAGE_MAX = 1000 };
 
 /* ---- showing --------------------------------------------------------------------------------------------------------- */
 
 static const char *kind_name(const rt_queue *q) {
-    return q->kind == RT_QUEUE_WORK ? "work" : q->kind == RT_QUEUE_MESSAGES ? "messages" : "delivery";
+    switch ((rt_queue_kind)q->kind) {
+        case RT_QUEUE_MESSAGES: return "messages";
+        case RT_QUEUE_DELIVERY: return "delivery";
+        case RT_QUEUE_WORK: return "work";
+        case RT_QUEUE_ORDERS: return "orders";
+        case RT_QUEUE_CALLS: return "events";
+    }
+    return "unknown";
 }
 
 static json_t *line_json(const rt_exchange *x, const rt_queue_line *line) {
     const rt_queue *q = &line->queue;
     const rt_counts *c = &line->counts;
-    return json_pack("{s:o, s:s%, s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "id",
+    return json_pack("{s:o, s:s%, s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "id",
                      rt_json_id(x, q->id), "name", q->name.len > 0 ? q->name.ptr : "", q->name.len, "kind",
-                     kind_name(q), "paused",
-                     q->paused_until_ms != 0, "paused_until", rt_json_time(q->paused_until_ms), "ready",
-                     (json_int_t)c->ready, "scheduled", (json_int_t)c->scheduled, "free", (json_int_t)c->free,
-                     "leased", (json_int_t)c->leased, "dead", (json_int_t)c->dead, "done",
-                     (json_int_t)c->done, "bytes", (json_int_t)c->bytes, "oldest",
-                     rt_json_time(line->oldest_ms), "next_due", rt_json_time(line->next_due_ms));
+                     kind_name(q), "paused", q->paused_until_ms != 0, "paused_until",
+                     rt_json_time(q->paused_until_ms), "ready", (json_int_t)c->ready, "scheduled",
+                     (json_int_t)c->scheduled, "free", (json_int_t)c->free, "leased", (json_int_t)c->leased, "dead",
+                     (json_int_t)c->dead, "done", (json_int_t)c->done, "bytes", (json_int_t)c->bytes, "oldest",
+                     rt_json_time(line->oldest_ms), "next_due", rt_json_time(line->next_due_ms), "circuit",
+                     rt_json_circuit(&q->brakes), "pace", rt_json_pace(&q->brakes));
 }
 
 typedef struct listing {
@@ -118,9 +70,24 @@ void rt_page_queue_list(rt_exchange *x) {
         json_pack("{s:o, s:o}", "queues", l.array, "next", l.left > 0 ? json_null() : rt_json_id(x, l.last)));
 }
 
+/* The queue of the path: an id, or the name of an event type. False: replied. */
+static bool take_queue(rt_exchange *x, rt_id *out) {
+    rt_dead_filter named = {.queue = 0};
+    if (rt_id_parse(rt_engine_tag(rt_api_of(x)->engine), rt_exchange_param(x, 0), out)) return true;
+    rt_view *v = rt_problem_view(x);
+    if (v == NULL) return false;
+    const rt_code code = rt_queue_named(x, v, rt_exchange_param(x, 0), true, &named);
+    rt_view_close(v);
+    *out = named.queue;
+    if (code == RT_E_ABSENT)
+        rt_problem(x, 404, "There is no such queue: it is named by its id, or by its event type.");
+    else if (code != RT_OK) rt_problem_of(x, code, NULL, "queue");
+    return code == RT_OK;
+}
+
 void rt_page_queue_get(rt_exchange *x) {
     rt_id id;
-    rt_view *v = rt_param_id(x, 0, "queue", &id) ? rt_problem_view(x) : NULL;
+    rt_view *v = take_queue(x, &id) ? rt_problem_view(x) : NULL;
     if (v == NULL) return;
     rt_queue_line line;
     const rt_code code = rt_read_queue_line(v, id, &line);
@@ -145,7 +112,7 @@ static void paused(rt_exchange *x, rt_command *cmd) {
 
 static void set_pause(rt_exchange *x, int64_t until_ms) {
     rt_id id;
-    if (!rt_param_id(x, 0, "queue", &id)) return;
+    if (!take_queue(x, &id)) return;
     rt_queue_pause *c = rt_arena_alloc(rt_exchange_arena(x), sizeof *c);
     if (c == NULL) {
         rt_problem_of(x, RT_E_NOMEM, NULL, "queue");
@@ -173,3 +140,47 @@ void rt_page_queue_pause(rt_exchange *x) {
 }
 
 void rt_page_queue_resume(rt_exchange *x) { set_pause(x, 0); }
+
+/* ---- the circuit ------------------------------------------------------------------------------------------------------ */
+
+static void forced(rt_exchange *x, rt_command *cmd) {
+    const rt_queue_circuit *c = (const rt_queue_circuit *)cmd;
+    if (cmd->code != RT_OK) {
+        rt_problem_of(x, cmd->code, &cmd->err, "queue");
+        return;
+    }
+    rt_queue_line line;
+    rt_view *v = rt_problem_view(x);
+    if (v == NULL) return;
+    const rt_code code = rt_read_queue_line(v, c->id, &line);
+    json_t *json = code != RT_OK ? NULL : json_pack("{s:o, s:o}", "id", rt_json_id(x, c->id), "circuit",
+                                                    rt_json_circuit(&line.queue.brakes));
+    rt_view_close(v);
+    if (code == RT_OK) rt_reply_json(x, 200, json);
+    else rt_problem_of(x, code, NULL, "queue");
+}
+
+static bool take_order(rt_exchange *x, rt_circuit_order *out) {
+    static const char WANTED[] = "\"open\", \"closed\" or \"auto\"";
+    static const rt_member MEMBERS[] = {{"state", JSON_STRING, WANTED}};
+    static const char *const WORDS[] = {
+        [RT_CIRCUIT_FORCE_OPEN] = "open", [RT_CIRCUIT_FORCE_CLOSED] = "closed", [RT_CIRCUIT_AUTO] = "auto"};
+    json_t *body = rt_body_json(x);
+    if (body == NULL) return false;
+    const bool right = rt_members_are_right(x, body, MEMBERS, 1);
+    const rt_str state = rt_str_of(json_string_value(json_object_get(body, "state")));
+    size_t i = 0;
+    while (i < sizeof WORDS / sizeof WORDS[0] && !rt_str_eq(state, rt_str_of(WORDS[i]))) i++;
+    json_decref(body);
+    *out = (rt_circuit_order)i;
+    if (right && i == sizeof WORDS / sizeof WORDS[0]) rt_problem(x, 400, "\"state\" must be %s.", WANTED);
+    return right && i < sizeof WORDS / sizeof WORDS[0];
+}
+
+void rt_page_queue_circuit(rt_exchange *x) {
+    rt_queue_circuit *c = RT_NEW(x, rt_queue_circuit);
+    if (c == NULL) return;
+    rt_queue_circuit_init(c);
+    if (take_order(x, &c->order) && take_queue(x, &c->id))
+        rt_api_submit(x, &c->cmd, sizeof *c, forced, rt_problem_busy);
+}

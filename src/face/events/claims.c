@@ -1,5 +1,5 @@
 #include "face/events/parts.h"
-#include "face/events/payload.h"
+#include "face/common/payload.h"
 
 enum { WAIT_MS_MAX = 60000, LEASE_S_PRESET = 60, WORKER_MAX = 128 };
 

@@ -1,6 +1,6 @@
 #include "face/common/shown.h"
 #include "face/events/parts.h"
-#include "face/events/payload.h"
+#include "face/common/payload.h"
 
 enum { ATTEMPTS_DEFAULT = 100, ATTEMPTS_MAX = 1000, BODY_SHOWN_MAX = 65536 };
 

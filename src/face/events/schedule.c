@@ -1,5 +1,5 @@
 #include "face/events/parts.h"
-#include "face/events/payload.h"
+#include "face/common/payload.h"
 #include "json/tree.h"
 
 enum { DELAY_S_MAX = 365 * 24 * 3600 };

@@ -1,6 +1,6 @@
 /* payload.h: the body of an event, which may be anything, within JSON. */
-#ifndef RT_FACE_EVENTS_PAYLOAD_H
-#define RT_FACE_EVENTS_PAYLOAD_H
+#ifndef RT_FACE_COMMON_PAYLOAD_H
+#define RT_FACE_COMMON_PAYLOAD_H
 #include <jansson.h>
 
 #include "base/arena.h"

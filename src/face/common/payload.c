@@ -1,4 +1,4 @@
-#include "face/events/payload.h"
+#include "face/common/payload.h"
 
 #include <limits.h>
 #include <openssl/evp.h>
