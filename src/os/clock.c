@@ -15,3 +15,9 @@ uint64_t rt_mono_us(void) {
 }
 
 int64_t rt_mono_ms(void) { return (int64_t)(rt_mono_us() / 1000); }
+
+int64_t rt_boot_ms(void) {
+    struct timespec now;
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}

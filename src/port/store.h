@@ -83,7 +83,8 @@ typedef struct rt_change {
 
 typedef enum rt_batch_end {
     RT_BATCH_DURABLE, /* all of it is on stable storage */
-    RT_BATCH_FAILED   /* none of it is; a store that cannot tell keeps the batch until it can */
+    RT_BATCH_FAILED,  /* none of it is; a store that cannot tell keeps the batch until it can */
+    RT_BATCH_CONFLICT /* none of it is, because others wrote what it was decided on: decide it again */
 } rt_batch_end;
 
 /* ---- listings ------------------------------------------------------------------------------------------------------ */
@@ -188,11 +189,16 @@ typedef struct rt_store_ops {
      * first, while there are more than `events` of them or the oldest has at_ms <= now_ms - age_ms. */
     bool (*tidy)(rt_store *s, int64_t now_ms, uint32_t ops_max);
     void (*close)(rt_store *s);
+    /* Unix time by the clock that all who share the store go by; any thread. NULL: the caller's own. */
+    int64_t (*now_ms)(const rt_store *s);
+    /* True: others have written since it was last asked; fd is readable then too. NULL: it cannot tell. */
+    bool (*woken)(rt_store *s);
 } rt_store_ops;
 
 struct rt_store {
     const rt_store_ops *ops;
     uint32_t tag;        /* random, made with the store; part of every id that is shown */
+    bool loads;          /* reads of the batch cost a round trip: worth wanting many before rt_store_load */
     bool sole_owner;     /* nobody else takes jobs from it: leases of pushed jobs may live in the engine's memory */
     int fd;              /* readable when rt_store_poll has something; -1: commit itself waits for the end */
 };
@@ -221,6 +227,7 @@ static inline uint64_t rt_store_new_seq(rt_store *s) { return s->ops->new_seq(s)
 static inline bool rt_store_tidy(rt_store *s, int64_t now_ms, uint32_t ops_max) {
     return s->ops->tidy(s, now_ms, ops_max);
 }
+static inline bool rt_store_woken(rt_store *s) { return s->ops->woken != NULL && s->ops->woken(s); }
 static inline void rt_store_close(rt_store *s) {
     if (s != NULL) s->ops->close(s);
 }

@@ -1,7 +1,7 @@
 # Which Debian packages a command needs, and how they get here.
 
 PACKAGES_build=(meson ninja-build pkg-config gcc libc6-dev libmicrohttpd-dev libcurl4-openssl-dev liblmdb-dev
-    libyajl-dev libjansson-dev libssl-dev libinih-dev libcmocka-dev libsystemd-dev librdkafka-dev)
+    libyajl-dev libjansson-dev libssl-dev libinih-dev libcmocka-dev libsystemd-dev libpq-dev librdkafka-dev)
 PACKAGES_run=()
 PACKAGES_lint=(binutils python3)
 PACKAGES_sanitize=(clang libclang-rt-14-dev)

@@ -1,0 +1,203 @@
+/* flush.c: what the batch has noted, as array-valued statements: one for all records of a kind, in key order. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "store/postgres/inside.h"
+
+enum {
+    CHUNK_BYTES = 4 << 20, /* of one statement's parameters, about */
+    CHUNK_RECORDS = 8192,
+    RECORD_BYTES = 160     /* of one without its strings, about */
+};
+
+/* Records of one kind that are written in the same way. */
+typedef struct group {
+    rt_pg_record **records; /* sorted */
+    size_t count;
+} group;
+
+/* ---- sorting ------------------------------------------------------------------------------------------- */
+
+static uint64_t key_of(const rt_pg_record *r) {
+    switch (r->part) {
+    case RT_PG_JOBS: return r->job.id;
+    case RT_PG_QUEUES: return r->queue.id;
+    case RT_PG_LEASES: return r->lease.id;
+    case RT_PG_DOCS: return r->doc.kind;
+    case RT_PG_EVENTS: return r->event.seq;
+    case RT_PG_BODIES: return r->body.id;
+    case RT_PG_COUNTERS: return r->sums.queue;
+    case RT_PG_PART_COUNT: break;
+    }
+    return 0;
+}
+
+static int by_key(const void *x, const void *y) {
+    const rt_pg_record *a = *(rt_pg_record *const *)x;
+    const rt_pg_record *b = *(rt_pg_record *const *)y;
+    if (key_of(a) != key_of(b)) return key_of(a) < key_of(b) ? -1 : 1;
+    return a->part == RT_PG_DOCS ? rt_str_cmp(a->doc.name, b->doc.name) : 0;
+}
+
+typedef bool picks(const rt_pg_record *r);
+
+static bool is_new(const rt_pg_record *r) { return r->dirty && r->was == 0 && r->there; }
+static bool is_changed(const rt_pg_record *r) { return r->dirty && r->was > 0 && r->there; }
+static bool is_gone(const rt_pg_record *r) { return r->dirty && r->was > 0 && !r->there; }
+static bool is_new_body(const rt_pg_record *r) { return r->dirty && r->made && r->there; }
+static bool is_used_body(const rt_pg_record *r) { return r->dirty && !r->made && r->more != 0; }
+static bool is_left_body(const rt_pg_record *r) { return is_used_body(r) && r->more < 0; }
+static bool is_guarded(const rt_pg_record *r) { return r->guarded && !r->touched && r->there; }
+static bool is_guarded_absent(const rt_pg_record *r) { return r->guarded && !r->touched && !r->there; }
+
+static bool is_counted(const rt_pg_record *r) {
+    const rt_pg_sums *m = &r->more_sums;
+    return r->dirty && (m->ready | m->scheduled | m->free | m->leased | m->dead | m->done | m->bytes | m->events) != 0;
+}
+
+static bool pick(rt_pg *s, const rt_pg_vector *from, picks *wanted, group *out) {
+    *out = (group){.records = NULL};
+    for (size_t i = 0; i < from->count; i++) out->count += wanted(from->at[i]);
+    if (out->count == 0) return true;
+    out->records = rt_arena_alloc(&s->batch.arena, out->count * sizeof *out->records);
+    if (out->records == NULL) return false;
+    size_t at = 0;
+    for (size_t i = 0; i < from->count; i++) {
+        if (wanted(from->at[i])) out->records[at++] = from->at[i];
+    }
+    qsort(out->records, out->count, sizeof *out->records, by_key);
+    return true;
+}
+
+/* ---- sending ------------------------------------------------------------------------------------------- */
+
+static size_t bytes_of(const rt_pg_record *r) {
+    switch (r->part) {
+    case RT_PG_DOCS: return RECORD_BYTES + r->doc.name.len + r->doc.value.len;
+    case RT_PG_QUEUES: return RECORD_BYTES + r->queue.name.len;
+    case RT_PG_EVENTS: return RECORD_BYTES + r->event.text.len;
+    case RT_PG_BODIES: return RECORD_BYTES + r->body.bytes.len;
+    case RT_PG_JOBS:
+    case RT_PG_LEASES:
+    case RT_PG_COUNTERS:
+    case RT_PG_PART_COUNT: break;
+    }
+    return RECORD_BYTES;
+}
+
+/* How many of the group from `from` on go into one statement. */
+static size_t chunk(const group *g, size_t from) {
+    size_t bytes = 0;
+    size_t count = 0;
+    while (from + count < g->count && count < CHUNK_RECORDS && (count == 0 || bytes < CHUNK_BYTES))
+        bytes += bytes_of(g->records[from + count++]);
+    return count;
+}
+
+/* Columns first .. first + columns - 1 of `count` records. */
+static bool add_columns(rt_pg *s, rt_pg_record **records, size_t count, int columns) {
+    const rt_pg_table *t = &RT_PG_TABLES[records[0]->part];
+    const void **values = malloc(count * sizeof *values);
+    if (values == NULL) return false;
+    for (size_t i = 0; i < count; i++) {
+        const bool sums = records[i]->part == RT_PG_COUNTERS;
+        values[i] = sums ? (void *)&records[i]->more_sums : rt_pg_value(records[i]);
+    }
+    for (int c = 0; c < columns; c++) rt_pg_arg_column(&s->args, &t->columns[c], values, count);
+    free(values);
+    return true;
+}
+
+typedef enum behind { NOTHING, WAS, MORE_USERS, SLOT } behind;
+
+/* What comes behind the columns. */
+static bool add_behind(rt_pg *s, rt_pg_record **records, size_t count, behind what) {
+    if (what == SLOT) rt_pg_arg_i16(&s->args, s->slot);
+    if (what == NOTHING || what == SLOT) return true;
+    int64_t *numbers = malloc(count * sizeof *numbers);
+    if (numbers == NULL) return false;
+    for (size_t i = 0; i < count; i++) numbers[i] = what == WAS ? (int64_t)records[i]->was : records[i]->more;
+    rt_pg_arg_i64s(&s->args, numbers, count);
+    free(numbers);
+    return true;
+}
+
+static bool send_group(rt_pg *s, const group *g, int number, int columns, behind what) {
+    for (size_t from = 0; from < g->count;) {
+        const size_t count = chunk(g, from);
+        rt_pg_args_clear(&s->args);
+        if (!add_columns(s, g->records + from, count, columns)) return false;
+        if (!add_behind(s, g->records + from, count, what)) return false;
+        rt_pg_send(&s->pipe, number, &s->args, NULL, NULL);
+        from += count;
+    }
+    return true;
+}
+
+/* What is read must stay as it was until the commit. */
+static bool send_guards(rt_pg *s) {
+    group there;
+    group absent;
+    if (!pick(s, &s->batch.guarded, is_guarded, &there)) return false;
+    if (!pick(s, &s->batch.guarded, is_guarded_absent, &absent)) return false;
+    return send_group(s, &there, RT_SQL_GUARD, 2, WAS) && send_group(s, &absent, RT_SQL_GUARD_ABSENT, 2, NOTHING) &&
+           send_group(s, &absent, RT_SQL_GUARD_RELEASE, 2, NOTHING);
+}
+
+static bool send_part(rt_pg *s, rt_pg_part part) {
+    const rt_pg_vector *touched = &s->batch.touched[part];
+    const rt_pg_table *t = &RT_PG_TABLES[part];
+    group g;
+    if (!pick(s, touched, is_gone, &g)) return false;
+    if (!send_group(s, &g, RT_SQL_OF(part, RT_SQL_DELETE), t->keys_count, WAS)) return false;
+    if (!pick(s, touched, is_changed, &g)) return false;
+    if (!send_group(s, &g, RT_SQL_OF(part, RT_SQL_UPDATE), t->columns_count, WAS)) return false;
+    if (!pick(s, touched, is_new, &g)) return false;
+    return send_group(s, &g, RT_SQL_OF(part, RT_SQL_INSERT), t->columns_count, NOTHING);
+}
+
+static bool send_bodies(rt_pg *s) {
+    const rt_pg_vector *touched = &s->batch.touched[RT_PG_BODIES];
+    const rt_pg_table *t = &RT_PG_TABLES[RT_PG_BODIES];
+    group g;
+    if (!pick(s, touched, is_used_body, &g)) return false;
+    if (!send_group(s, &g, RT_SQL_BODIES_LOCK, 1, NOTHING)) return false;
+    group left;
+    if (!pick(s, touched, is_left_body, &left)) return false;
+    if (!send_group(s, &left, RT_SQL_BODIES_DROP, 1, MORE_USERS)) return false;
+    if (!send_group(s, &g, RT_SQL_BODIES_COUNT, 1, MORE_USERS)) return false;
+    if (!pick(s, touched, is_new_body, &g)) return false;
+    return send_group(s, &g, RT_SQL_OF(RT_PG_BODIES, RT_SQL_INSERT), t->columns_count, NOTHING);
+}
+
+static bool send_counters(rt_pg *s) {
+    group g;
+    if (!pick(s, &s->batch.touched[RT_PG_COUNTERS], is_counted, &g)) return false;
+    return send_group(s, &g, RT_SQL_OF(RT_PG_COUNTERS, RT_SQL_INSERT), RT_PG_TABLES[RT_PG_COUNTERS].columns_count,
+                      SLOT);
+}
+
+rt_code rt_pg_flush(rt_pg *s, rt_err *err) {
+    rt_pg_begin(s);
+    const bool good = send_guards(s) && send_part(s, RT_PG_DOCS) && send_part(s, RT_PG_QUEUES) &&
+                      send_part(s, RT_PG_LEASES) && send_part(s, RT_PG_JOBS) && send_bodies(s) &&
+                      send_part(s, RT_PG_EVENTS) && send_counters(s);
+    return good ? RT_OK : rt_fail(err, RT_E_NOMEM, ENOMEM, "out of memory");
+}
+
+/* ---- in the middle of a batch -------------------------------------------------------------------------- */
+
+static void settle(rt_pg_record *r) {
+    r->dirty = r->made = false;
+    r->was = r->there ? rt_pg_version(r) : 0;
+    if (r->part == RT_PG_BODIES) r->more = 0;
+    if (r->part == RT_PG_COUNTERS) r->more_sums = (rt_pg_sums){.queue = r->sums.queue};
+}
+
+void rt_pg_flushed(rt_pg *s) {
+    for (int part = 0; part < RT_PG_PART_COUNT; part++) {
+        const rt_pg_vector *touched = &s->batch.touched[part];
+        for (size_t i = 0; i < touched->count; i++) settle(touched->at[i]);
+    }
+    s->batch.guarded.count = 0; // locked now
+}

@@ -1,0 +1,63 @@
+/* sql.h: the statements, made once from the tables of columns.h. */
+#ifndef RT_STORE_POSTGRES_SQL_H
+#define RT_STORE_POSTGRES_SQL_H
+#include "store/postgres/columns.h"
+
+/* Of each part; SQL_OF(RT_PG_JOBS, RT_SQL_GET) is the number of a statement. */
+typedef enum rt_sql_verb { RT_SQL_GET, RT_SQL_INSERT, RT_SQL_UPDATE, RT_SQL_DELETE, RT_SQL_VERB_COUNT } rt_sql_verb;
+#define RT_SQL_OF(part, verb) ((int)(part) * RT_SQL_VERB_COUNT + (int)(verb))
+
+enum rt_sql {
+    RT_SQL_PARTS_END = RT_PG_PART_COUNT * RT_SQL_VERB_COUNT,
+    RT_SQL_BEGIN = RT_SQL_PARTS_END,
+    RT_SQL_BEGIN_READ,
+    RT_SQL_SETTINGS,      /* for this transaction only; answers the clock in ms */
+    RT_SQL_COMMIT,
+    RT_SQL_ROLLBACK,
+    RT_SQL_GUARD,         /* documents of these versions, locked against change */
+    RT_SQL_GUARD_ABSENT,  /* … that are not there, and cannot come before the commit */
+    RT_SQL_GUARD_RELEASE,
+    RT_SQL_BODIES_LOCK,
+    RT_SQL_BODIES_DROP,
+    RT_SQL_BODIES_COUNT,
+    RT_SQL_NODE,          /* this batch of this node, unless it was fenced */
+    RT_SQL_FENCE,
+    RT_SQL_NOTIFY,
+    RT_SQL_NUMBERS,
+    RT_SQL_CLOCK,
+    RT_SQL_TIDY_LOOK,
+    RT_SQL_TIDY_EVENTS,
+    RT_SQL_TIDY_JOBS,
+    /* Listings of jobs; each is followed by the one that locks. */
+    RT_SQL_READY,
+    RT_SQL_READY_TAKE,
+    RT_SQL_DUE,
+    RT_SQL_DUE_TAKE,
+    RT_SQL_FREE,
+    RT_SQL_FREE_TAKE,
+    RT_SQL_ALL,
+    RT_SQL_ALL_TAKE,
+    RT_SQL_ALL_BACK,
+    RT_SQL_ALL_BACK_TAKE,
+    RT_SQL_DEAD,
+    RT_SQL_DEAD_TAKE,
+    RT_SQL_DEAD_ALL,
+    RT_SQL_DEAD_ALL_TAKE,
+    RT_SQL_DOCS,
+    RT_SQL_QUEUES,
+    RT_SQL_EVENTS,
+    RT_SQL_EXPIRIES,
+    RT_SQL_WAKES,
+    RT_SQL_COUNT
+};
+
+/* What the server can do. */
+typedef struct rt_sql_flavour {
+    bool planner;         /* PostgreSQL's planner settings are there */
+    uint32_t statement_ms;
+} rt_sql_flavour;
+
+/* Fills texts[RT_SQL_COUNT] with strings of `arena`. False: out of memory. */
+bool rt_sql_make(const char *texts[RT_SQL_COUNT], const rt_sql_flavour *flavour, rt_arena *arena);
+
+#endif
