@@ -29,6 +29,7 @@
 #include "runtime/file.h"
 #include "runtime/log.h"
 #include "runtime/tokens.h"
+#include "serve_kafka.h"
 #include "store/lmdb/store_lmdb.h"
 
 #ifdef RETRYD_SYSTEMD
@@ -52,6 +53,7 @@ typedef struct site {
     rt_engine_thread *thread;
     rt_webhook *webhook;
     rt_plugins *plugins;
+    rt_serve_kafka kafka;
     rt_plugin_setting plugin_settings[1 + RT_CONFIG_PLUGIN_MAX];
     char delay_text[24];
     rt_executors executors;
@@ -261,7 +263,8 @@ static rt_code open_executors(site *s, rt_err *err) {
     s->executors = (rt_executors){.outcome = rt_engine_thread_outcome, .ctx = s->thread};
     s->executors.of[RT_TARGET_WEBHOOK] = rt_webhook_executor(s->webhook);
     s->executors.of[RT_TARGET_PLUGIN] = rt_plugins_executor(s->plugins);
-    return RT_OK;
+    return rt_serve_kafka_open(&s->kafka, s->config, &s->log, rt_engine_thread_outcome, s->thread,
+                               &s->executors.of[RT_TARGET_KAFKA], err);
 }
 
 /* "HOST/PID/START": another one in each process. */
@@ -351,6 +354,8 @@ static rt_code open_faces(site *s, rt_err *err) {
         .trouble = rt_engine_thread_trouble,
         .trouble_ctx = s->thread,
         .server_stats = server_stats,
+        .more_metrics = rt_serve_kafka_metrics,
+        .more_metrics_ctx = &s->kafka,
     };
     rt_code code = rt_signing_key_load(&s->api, s->signing_key, err);
     if (code == RT_OK && s->config->orders_demo) code = rt_orders_demo(&s->api, err);
@@ -367,12 +372,15 @@ static rt_code open_faces(site *s, rt_err *err) {
 
 /* In the order that lets each part end with nobody using it. */
 static void close_site(site *s) {
+    rt_serve_kafka_stop(&s->kafka);
     if (s->thread != NULL) rt_engine_thread_stop(s->thread, (uint32_t)s->config->delivery_drain_ms);
     rt_webhook_close(s->webhook);
     rt_plugins_close(s->plugins);
+    rt_serve_kafka_close_executors(&s->kafka);
     rt_engine_close(s->engine); // answers what still waits, so that the server gets its exchanges back
     end_signals(s); // until here a second signal ends the process; from here on there is no server to stop
     rt_server_close(s->server);
+    rt_serve_kafka_close(&s->kafka);
     rt_engine_thread_close(s->thread);
     rt_store_close(s->store);
     rt_tokens_deinit(&s->tokens);
@@ -415,6 +423,8 @@ int rt_serve(const rt_serve_options *options) {
     if (code == RT_OK) code = open_engine(s, &err);
     if (code == RT_OK) code = open_faces(s, &err);
     if (code == RT_OK) code = open_server(s, &err);
+    if (code == RT_OK)
+        code = rt_serve_kafka_start(&s->kafka, s->engine, s->store->sole_owner, rt_engine_thread_submit, s->thread, &err);
     if (code == RT_OK) {
         say_ready(s);
         code = rt_server_run(s->server, &err);
