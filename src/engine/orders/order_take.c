@@ -9,6 +9,7 @@ static const rt_backoff BACKOFF = {
     .given = true,
     .descriptor = {.initial_ns = 1000000000, .maximum_ns = UINT64_C(300) * 1000000000, .exponent = 2},
 };
+enum { RETRY_MS = 60000 }; /* of a retry that does not say when, as in Barbican */
 static const rt_str UNKNOWN = {.ptr = "Unknown", .len = 7};
 
 int64_t rt_order_rest_ms(rt_tx *tx, const rt_order_type *t, uint64_t *interval_s) {
@@ -80,7 +81,7 @@ static rt_code take_retry(rt_tx *tx, rt_order_case *c, const rt_job *job, const 
     o->retries++;
     last.type = RT_EVENT_PROGRESS;
     last.reason = RT_REASON_NONE;
-    rt_job_retry(tx, job, a->after_ms > 0 ? within_bounds(a->after_ms) : 0, INT64_MAX, last);
+    rt_job_retry(tx, job, within_bounds(a->after_ms >= 0 ? a->after_ms : RETRY_MS), INT64_MAX, last);
     return rt_order_save(tx, c);
 }
 
