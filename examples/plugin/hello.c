@@ -4,7 +4,7 @@
  *
  * put it into the directory of plugins (retryd config --explain: plugins.directory), and order:
  *
- *     curl -X PUT $URL/v1/order-types/hello -d '{"target": "plugin:hello"}'
+ *     curl -X PUT $URL/v1/order-types/hello -d '{"target": {"plugin": "hello"}}'
  *     curl -X POST $URL/v1/orders -H 'Content-Type: application/json' -d '{"type": "hello", "meta": {"who": "world"}}'
  *
  * The first task says hello and comes back after a second; the second one is done, and keeps the greeting as a secret. */
@@ -26,11 +26,7 @@ static void validate(struct retryd_ctx *ctx, const struct retryd_order *order, s
 
 static void create(struct retryd_ctx *ctx, const struct retryd_order *order, struct retryd_reply *reply) {
     char text[256];
-    const char *who = retryd_text(ctx, order->meta, "who");
-    if (who == NULL) {
-        retryd_reply_failed(reply, 400, "meta.who is missing");
-        return;
-    }
+    const char *who = retryd_text(ctx, order->meta, "who"); /* there is one: validate has looked */
     (void)snprintf(text, sizeof text, "%s, %.200s!", greeting, who);
     retryd_log(ctx, text);
     retryd_reply_state(reply, text);

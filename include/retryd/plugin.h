@@ -13,7 +13,7 @@
  *     cc -shared -fPIC -o hello.so hello.c
  *
  * Put hello.so into the directory of plugins (setting plugins.directory) and let an order type have the target
- * "plugin:hello". See docs/plugins.md and examples/plugin.
+ * {"plugin": "hello"}. See docs/plugins.md and examples/plugin.
  *
  * What a plugin may rely on
  *   - Nothing is linked: all calls go through tables that retryd hands over, by the inline functions below. C++ works too.
@@ -109,8 +109,8 @@ struct retryd_plugin {
     /* Called once before the process ends in peace. May be NULL. */
     void (*shutdown)(struct retryd_ctx *ctx);
 
-    /* Looks at an order before it is taken. Refuses it with retryd_reply_failed, whose reason is shown to the client;
-     * without a reply the order is fine. Must be quick. May be NULL. */
+    /* Looks at an order before each run of it. Refuses it with retryd_reply_failed, as a run would; without a reply the
+     * order is fine. Must be quick and without effects. May be NULL. */
     void (*validate)(struct retryd_ctx *ctx, const struct retryd_order *order, struct retryd_reply *reply);
 
     /* Does the task, and says with one of retryd_reply_done, _failed, _retry, _unavailable what came of it; if with several,

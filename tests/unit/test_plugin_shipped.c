@@ -225,7 +225,7 @@ static void example__builds_with_one_command_and_runs(void **state) {
     plugin_rig *r = rig_open((rt_plugins_config){.settings = &setting, .settings_count = 1}, dir);
     rt_outcome o = rig_run(r, "hello", "create_order", "{\"who\":\"world\"}");
     rig_assert_answer(&o, "\"state\":\"Good morning, world!\"");
-    rig_start_body(r, 1, "hello", "{\"task\":\"finish\",\"state\":\"Hello, moon!\"}", 20000);
+    rig_start_body(r, 1, "hello", "{\"task\":\"finish\",\"meta\":{\"who\":\"moon\"},\"state\":\"Hello, moon!\"}", 20000);
     o = rig_wait(r, 1);
     rig_assert_answer(&o, "\"payload_base64\":\"SGVsbG8sIG1vb24h\"");
     rig_close(r);

@@ -71,15 +71,12 @@ static void call(host *h, rt_reply *reply) {
     h->ctx.attempt = q->attempt;
     h->ctx.token = q->token;
     h->ctx.deadline_ms = q->deadline_ms;
-    switch (q->verb) {
-    case RT_VERB_RUN: p->run(&h->ctx, &q->task, &q->order, &reply->face); break;
-    case RT_VERB_VALIDATE:
-        if (p->validate != NULL) p->validate(&h->ctx, &q->order, &reply->face);
-        break;
-    case RT_VERB_CANCEL:
+    if (q->verb == RT_VERB_CANCEL) {
         if (p->cancel != NULL) p->cancel(&h->ctx, &q->order, &reply->face);
         if (!reply->decided) (void)retryd_reply_done(&reply->face); // a reply that cannot be made says so itself
-        break;
+    } else {
+        if (p->validate != NULL) p->validate(&h->ctx, &q->order, &reply->face);
+        if (q->verb == RT_VERB_RUN && !reply->decided) p->run(&h->ctx, &q->task, &q->order, &reply->face);
     }
     // What was printed without an end of line belongs to this call, not to the next.
     (void)fflush(stdout);
