@@ -11,6 +11,8 @@ typedef struct rt_config {
     uint64_t server_idle_timeout_s, server_request_timeout_s, server_deadline_ms, server_readers;
     char *auth_tokens_file;
     uint64_t store_lmdb_map_bytes, store_disk_reserve_bytes;
+    char *store_postgres_listen; /* may hold a password */
+    uint64_t store_postgres_connections, store_postgres_connect_timeout_ms, store_postgres_statement_timeout_ms;
     uint64_t history_maximum_age_seconds, history_maximum_events;
     char *delivery_allow_networks; /* list of "loopback", "private", CIDR */
     uint64_t delivery_in_flight_max, delivery_queue_in_flight_max, delivery_host_in_flight_max;

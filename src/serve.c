@@ -30,7 +30,7 @@
 #include "runtime/log.h"
 #include "runtime/tokens.h"
 #include "serve_kafka.h"
-#include "store/lmdb/store_lmdb.h"
+#include "serve_store.h"
 
 #ifdef RETRYD_SYSTEMD
 #include <systemd/sd-daemon.h>
@@ -192,21 +192,6 @@ static rt_code read_settings(site *s, bool insecure, rt_err *err) {
     return RT_OK;
 }
 
-static rt_code open_store(site *s, const char *url, rt_err *err) {
-    const rt_str scheme = RT_STR("lmdb:");
-    if (!rt_str_starts(rt_str_of(url), scheme) || url[scheme.len] == '\0') {
-        return rt_fail(err, RT_E_INVALID, 0, "--store %.80s: this build keeps its data in lmdb:DIR", url);
-    }
-    const rt_store_lmdb_config cfg = {
-        .dir = url + scheme.len,
-        .map_bytes = s->config->store_lmdb_map_bytes,
-        .disk_reserve_bytes = s->config->store_disk_reserve_bytes,
-        .retention = {.age_ms = (int64_t)s->config->history_maximum_age_seconds * 1000,
-                      .events = s->config->history_maximum_events},
-    };
-    return rt_store_lmdb_open(&cfg, &s->store, err);
-}
-
 static rt_code open_webhook(site *s, rt_err *err) {
     const rt_config *c = s->config;
     const rt_webhook_config cfg = {
@@ -301,7 +286,15 @@ static rt_code open_engine(site *s, rt_err *err) {
     name_node(s);
     const rt_executor executor = rt_executors_executor(&s->executors);
     code = rt_engine_open(s->store, &executor, &settings, seed, &s->engine, err);
-    return code == RT_OK ? rt_engine_thread_start(s->thread, s->engine, s->store->fd, err) : code;
+    return code == RT_OK ? rt_engine_thread_start(s->thread, s->engine, s->store, err) : code;
+}
+
+/* Where reading takes round trips, a thread for each connection that is there for it. */
+static uint32_t readers_of(const site *s) {
+    const uint64_t set = s->config->server_readers;
+    const uint64_t connections = s->config->store_postgres_connections;
+    const uint64_t readers = s->store->loads && connections > set ? connections : set;
+    return readers < 64 ? (uint32_t)readers : 64;
 }
 
 static rt_code open_server(site *s, rt_err *err) {
@@ -317,7 +310,8 @@ static rt_code open_server(site *s, rt_err *err) {
         .request_timeout_s = (uint32_t)c->server_request_timeout_s,
         .deadline_ms = (uint32_t)c->server_deadline_ms,
         .suspended_max = (uint32_t)c->server_requests_max,
-        .readers = (uint32_t)c->server_readers,
+        .readers = readers_of(s),
+        .reads_wait = s->store->loads,
         .on_reply = s->log.level == RT_LOG_DEBUG ? log_reply : NULL,
         .ctx = s,
     };
@@ -341,7 +335,7 @@ static rt_code open_faces(site *s, rt_err *err) {
         .engine = s->engine,
         .submit = rt_engine_thread_submit,
         .submit_ctx = s->thread,
-        .now_ms = rt_wall_ms,
+        .now_ms = rt_serve_now_ms,
         .tokens = s->tokens.list,
         .tokens_count = s->tokens.count,
         .deadline_ms = (int64_t)s->config->server_deadline_ms,
@@ -382,7 +376,7 @@ static void close_site(site *s) {
     rt_server_close(s->server);
     rt_serve_kafka_close(&s->kafka);
     rt_engine_thread_close(s->thread);
-    rt_store_close(s->store);
+    rt_serve_store_close(s->store);
     rt_tokens_deinit(&s->tokens);
     if (s->mail_password.ptr != NULL) explicit_bzero(s->mail_password.ptr, s->mail_password.cap);
     rt_buf_deinit(&s->mail_password);
@@ -418,7 +412,7 @@ int rt_serve(const rt_serve_options *options) {
     const sigset_t set = stop_signals();
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
     rt_code code = read_settings(s, options->insecure, &err);
-    if (code == RT_OK) code = open_store(s, options->store, &err);
+    if (code == RT_OK) code = rt_serve_store_open(s->config, options->store, &s->store, &err);
     const bool usage = code == RT_E_INVALID || code == RT_E_FORBIDDEN;
     if (code == RT_OK) code = open_engine(s, &err);
     if (code == RT_OK) code = open_faces(s, &err);

@@ -283,7 +283,8 @@ static bool handle(rt_server *s, rt_exchange *x) {
         rt_server_refuse(s, x, 503, RT_STR("Too many requests are under way."));
         return true;
     }
-    if ((x->match.route->flags & RT_ON_READER) == 0) {
+    const bool reads = rt_str_eq(x->method, RT_STR("GET")) || rt_str_eq(x->method, RT_STR("HEAD"));
+    if ((x->match.route->flags & RT_ON_READER) == 0 && !(s->cfg.reads_wait && reads)) {
         x->match.route->handler(x);
         return true;
     }

@@ -20,6 +20,7 @@ typedef struct rt_server_config {
     uint32_t deadline_ms;         /* for suspended exchanges: 30000 */
     uint32_t suspended_max;       /* 8192 */
     uint32_t readers;             /* reader threads: 1 */
+    bool reads_wait;              /* all reading is for them: it takes round trips */
     /* API thread, for each reply: access log, metrics. May be NULL. */
     void (*on_reply)(void *ctx, const rt_exchange *x, unsigned status, uint64_t took_us);
     void *ctx;

@@ -22,7 +22,7 @@ struct rt_engine_thread {
     rt_ring *commands;
     rt_outcomes *outcomes;
     rt_engine *engine;
-    int store_fd;
+    const rt_store *store;
     pthread_t thread;
     bool started;
     atomic_bool stop, stopped;
@@ -60,11 +60,16 @@ static void copy_trouble(rt_engine_thread *t) {
     if (t->cfg.on_trouble != NULL) t->cfg.on_trouble(t->cfg.ctx, code, &why);
 }
 
+/* The clock of all who share the store. */
+static int64_t now_ms(const rt_engine_thread *t) {
+    return t->store->ops->now_ms == NULL ? rt_wall_ms() : t->store->ops->now_ms(t->store);
+}
+
 /* Until something comes in, or `wait_ms` are over. */
 static void sleep_until_input(rt_engine_thread *t, int64_t wait_ms) {
     struct pollfd fds[] = {{.fd = rt_ring_fd(t->commands), .events = POLLIN},
                            {.fd = rt_outcomes_fd(t->outcomes), .events = POLLIN},
-                           {.fd = t->store_fd, .events = POLLIN}}; // poll passes over a descriptor of -1
+                           {.fd = t->store->fd, .events = POLLIN}}; // poll passes over a descriptor of -1
     if (!rt_ring_sleep(t->commands) || !rt_outcomes_sleep(t->outcomes)) return;
     const int timeout_ms = wait_ms > POLL_MS_MAX ? POLL_MS_MAX : (int)wait_ms;
     if (poll(fds, 3, timeout_ms) <= 0) return;
@@ -73,8 +78,8 @@ static void sleep_until_input(rt_engine_thread *t, int64_t wait_ms) {
 }
 
 /* How long to sleep at most, or 0: not at all. */
-static int64_t wait_ms(int64_t next_wall_ms, int64_t drain_left_ms) {
-    const int64_t now = rt_wall_ms();
+static int64_t wait_ms(const rt_engine_thread *t, int64_t next_wall_ms, int64_t drain_left_ms) {
+    const int64_t now = now_ms(t);
     int64_t ms = next_wall_ms <= now ? 0 : next_wall_ms == INT64_MAX ? INT64_MAX : next_wall_ms - now;
     if (drain_left_ms < ms) ms = drain_left_ms;
     return ms < 0 ? 0 : ms;
@@ -85,7 +90,7 @@ static void *engine_loop(void *arg) {
     int64_t drain_end_mono_ms = INT64_MAX;
     for (;;) {
         hand_over(t);
-        const int64_t next = rt_engine_step(t->engine, rt_wall_ms());
+        const int64_t next = rt_engine_step(t->engine, now_ms(t));
         copy_trouble(t);
         int64_t left_ms = INT64_MAX;
         if (atomic_load(&t->stop)) {
@@ -98,7 +103,7 @@ static void *engine_loop(void *arg) {
             left_ms = drain_end_mono_ms - mono_ms;
             if (rt_engine_busy(t->engine) == 0 || left_ms <= 0) return NULL;
         }
-        const int64_t ms = wait_ms(next, left_ms);
+        const int64_t ms = wait_ms(t, next, left_ms);
         if (ms > 0) sleep_until_input(t, ms);
     }
 }
@@ -109,7 +114,6 @@ rt_code rt_engine_thread_open(const rt_engine_thread_config *cfg, rt_engine_thre
     rt_engine_thread *t = calloc(1, sizeof *t);
     if (t == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "engine thread");
     t->cfg = *cfg;
-    t->store_fd = -1;
     pthread_mutex_init(&t->lock, NULL);
     t->trouble = rt_fail(&t->why, RT_E_UNAVAILABLE, 0, "starting");
     rt_code code = rt_ring_open(cfg->commands_max, cfg->commands_bytes_max, &t->commands, err);
@@ -122,9 +126,9 @@ rt_code rt_engine_thread_open(const rt_engine_thread_config *cfg, rt_engine_thre
     return RT_OK;
 }
 
-rt_code rt_engine_thread_start(rt_engine_thread *t, rt_engine *e, int store_fd, rt_err *err) {
+rt_code rt_engine_thread_start(rt_engine_thread *t, rt_engine *e, const rt_store *store, rt_err *err) {
     t->engine = e;
-    t->store_fd = store_fd;
+    t->store = store;
     const int bad = pthread_create(&t->thread, NULL, engine_loop, t);
     if (bad != 0) return rt_fail(err, RT_E_IO, bad, "engine thread: %s", strerror(bad));
     t->started = true;

@@ -19,9 +19,9 @@ typedef struct rt_engine_thread_config {
 /* Makes the rings, so that an executor can be given rt_engine_thread_outcome before there is an engine. */
 RT_MUST_USE rt_code rt_engine_thread_open(const rt_engine_thread_config *cfg, rt_engine_thread **out,
                                           rt_err *err);
-/* Starts the thread. Borrows `e`, which belongs to the thread until rt_engine_thread_stop returns.
- * `store_fd`: see rt_store.fd; -1: none. */
-RT_MUST_USE rt_code rt_engine_thread_start(rt_engine_thread *t, rt_engine *e, int store_fd, rt_err *err);
+/* Starts the thread. Borrows `e`, which belongs to the thread until rt_engine_thread_stop returns, and the store it is on:
+ * its descriptor wakes the thread, its clock is the engine's. */
+RT_MUST_USE rt_code rt_engine_thread_start(rt_engine_thread *t, rt_engine *e, const rt_store *store, rt_err *err);
 
 /* These three take an rt_engine_thread as `ctx`, as rt_api and executors call them; any thread. */
 bool rt_engine_thread_submit(void *ctx, rt_command *cmd, size_t bytes); /* false: full, or stopped */

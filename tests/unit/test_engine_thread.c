@@ -56,7 +56,7 @@ static void open_rig(rig *r, uint32_t commands_max) {
 
 static void start_rig(rig *r) {
     rt_err err;
-    assert_int_equal(rt_engine_thread_start(r->thread, r->engine, r->store->fd, &err), RT_OK);
+    assert_int_equal(rt_engine_thread_start(r->thread, r->engine, r->store, &err), RT_OK);
 }
 
 static void close_rig(rig *r) {

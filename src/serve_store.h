@@ -1,0 +1,15 @@
+/* serve_store.h: which store a URL names, opened as the settings say. */
+#ifndef RT_SERVE_STORE_H
+#define RT_SERVE_STORE_H
+#include "config.h"
+#include "port/store.h"
+
+/* "lmdb:DIR", "postgresql://…" or "postgres://…". RT_OK: an owned store, which is also the clock of rt_serve_now_ms until
+ * rt_serve_store_close. */
+RT_MUST_USE rt_code rt_serve_store_open(const rt_config *config, const char *url, rt_store **out, rt_err *err);
+void rt_serve_store_close(rt_store *store); /* NULL is a no-op */
+
+/* Unix time by the store's clock, where it has one; any thread. */
+int64_t rt_serve_now_ms(void);
+
+#endif
