@@ -1,8 +1,8 @@
 #include "face/orders/parts.h"
 
 static bool add_lock(void *ctx, rt_str name, const rt_lock *l) {
-    json_t *json = json_pack("{s:o, s:o, s:I, s:o, s:o}", "name", rt_json_str(name), "holder",
-                             rt_json_str(l->holder), "token", (json_int_t)l->token, "taken",
+    json_t *json = json_pack("{s:o, s:o, s:o, s:o, s:o}", "name", rt_json_str(name), "holder",
+                             rt_json_str(l->holder), "token", rt_json_token(l->token), "taken",
                              rt_json_time(l->taken_ms), "renewed", rt_json_time(l->renewed_ms));
     return json_array_append_new(ctx, json) == 0;
 }
