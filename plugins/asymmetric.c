@@ -1,9 +1,9 @@
 /* asymmetric: orders of key pairs, made by OpenSSL: a container with private_key (PKCS #8) and public_key
  * (SubjectPublicKeyInfo).
  *
- * meta: "algorithm" ("rsa", "ec", "ed25519", "ed448", "x25519", "x448"), "bit_length" (rsa: 2048 to 8192; ec: 256, 384 or 521),
- * "name", "passphrase" (the private key is encrypted with it), "payload_content_type" ("application/octet-stream" for DER,
- * otherwise PEM). */
+ * meta: "algorithm" ("rsa", "ec", "ed25519", "ed448", "x25519", "x448"), "bit_length" (rsa: 2048 to 8192; ec:
+ * 256, 384 or 521), "name", "passphrase" (the private key is encrypted with it), "payload_content_type"
+ * ("application/octet-stream" for DER, otherwise PEM). */
 #include <openssl/bio.h>
 #include <openssl/ec.h>
 #include <openssl/evp.h>

@@ -40,7 +40,8 @@ static const char *look(const struct retryd_ctx *ctx, const struct retryd_order 
     const char *type = retryd_text(ctx, order->meta, "payload_content_type");
     int64_t bits;
     if (algorithm == NULL) return "meta.algorithm is missing";
-    if (!retryd_integer(ctx, order->meta, "bit_length", &bits)) return "meta.bit_length is missing, or no whole number";
+    if (!retryd_integer(ctx, order->meta, "bit_length", &bits))
+        return "meta.bit_length is missing, or no whole number";
     if (bits <= 0 || bits % 8 != 0 || bits > KEY_BYTES_MAX * 8) {
         return "meta.bit_length is no multiple of 8 between 8 and 4096";
     }

@@ -1,10 +1,11 @@
 /* simple_certificate: the demonstration of the orders design: a certificate authority that takes its time.
  *
- * The first task hands the request in and answers "waiting": check again after delay_before_update_seconds. The check finds
- * the certificate generated. Nothing is signed; what it shows is an order that stays PENDING between two tasks, over restarts.
- * Source: OpenStack Barbican, "Add worker retry and future updates support", NF-3. */
-#include <retryd/plugin.h>
+ * The first task hands the request in and answers "waiting": check again after delay_before_update_seconds.
+ * The check finds the certificate generated. Nothing is signed; what it shows is an order that stays PENDING
+ * between two tasks, over restarts. Source: OpenStack Barbican, "Add worker retry and future updates
+ * support", NF-3. */
 #include <errno.h>
+#include <retryd/plugin.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +31,8 @@ static const char *init(struct retryd_ctx *ctx) {
 static void issue(const struct retryd_order *order, struct retryd_reply *reply) {
     // The order's id stands for the number under which a real authority would find the request again.
     retryd_reply_state(reply, order->id);
-    retryd_reply_progress(reply, "cert_request_pending", "The request was handed in; the authority has not decided yet.");
+    retryd_reply_progress(reply, "cert_request_pending",
+                          "The request was handed in; the authority has not decided yet.");
     retryd_reply_retry(reply, delay_ms, "check_certificate_status", NULL, NULL);
 }
 

@@ -23,12 +23,14 @@ rt_code rt_config_plugin_take(rt_config_plugin *p, rt_str name, rt_str value, rt
     rt_str plugin, key;
     const bool fits = split(name, &plugin, &key) && key.len > 0 && rt_plugin_name_is_valid(plugin);
     if (!fits) {
-        return rt_fail(err, RT_E_INVALID, 0,
-                       "\"%.*s\" is not of the form plugin.NAME.key, NAME being 1 to %d of a-z, 0-9, '_' and '-'",
-                       RT_STR_ARG(name), RT_PLUGIN_NAME_MAX);
+        return rt_fail(
+            err, RT_E_INVALID, 0,
+            "\"%.*s\" is not of the form plugin.NAME.key, NAME being 1 to %d of a-z, 0-9, '_' and '-'",
+            RT_STR_ARG(name), RT_PLUGIN_NAME_MAX);
     }
     if (p->count == RT_CONFIG_PLUGIN_MAX) {
-        return rt_fail(err, RT_E_INVALID, 0, "there are more than %d settings of plugins", RT_CONFIG_PLUGIN_MAX);
+        return rt_fail(err, RT_E_INVALID, 0, "there are more than %d settings of plugins",
+                       RT_CONFIG_PLUGIN_MAX);
     }
     add(&p->text, plugin);
     add(&p->text, key);

@@ -1,5 +1,5 @@
-/* config_plugin.h: sections of a configuration that are handed to plugins: [plugin.NAME], which retryd itself does not know.
- * Later lines go over earlier ones of the same name. */
+/* config_plugin.h: sections of a configuration that are handed to plugins: [plugin.NAME], which retryd itself
+ * does not know. Later lines go over earlier ones of the same name. */
 #ifndef RT_CONFIG_PLUGIN_H
 #define RT_CONFIG_PLUGIN_H
 #include "executor/plugin/plugins.h"

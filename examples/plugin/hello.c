@@ -5,9 +5,11 @@
  * put it into the directory of plugins (retryd config --explain: plugins.directory), and order:
  *
  *     curl -X PUT $URL/v1/order-types/hello -d '{"target": {"plugin": "hello"}}'
- *     curl -X POST $URL/v1/orders -H 'Content-Type: application/json' -d '{"type": "hello", "meta": {"who": "world"}}'
+ *     curl -X POST $URL/v1/orders -H 'Content-Type: application/json' -H 'X-Project-Id: default' \
+ *          -d '{"type": "hello", "meta": {"who": "world"}}'
  *
- * The first task says hello and comes back after a second; the second one is done, and keeps the greeting as a secret. */
+ * The first task says hello and comes back after a second; the second one is done, and keeps the greeting as
+ * a secret. */
 #include <retryd/plugin.h>
 #include <stdio.h>
 #include <string.h>

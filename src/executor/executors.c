@@ -13,8 +13,11 @@ static void fail(const rt_executors *x, rt_attempt *attempt, rt_target target) {
         [RT_TARGET_KAFKA] = {RT_REASON_CONNECT, "no Kafka brokers are configured"},
     };
     const rt_str why = rt_str_of(NOBODY[target].why);
-    rt_outcome out = {.job = attempt->job, .token = attempt->token, .reason = NOBODY[target].reason,
-                      .retry_after_ms = -1, .text_len = (uint16_t)why.len};
+    rt_outcome out = {.job = attempt->job,
+                      .token = attempt->token,
+                      .reason = NOBODY[target].reason,
+                      .retry_after_ms = -1,
+                      .text_len = (uint16_t)why.len};
     memcpy(out.text, why.ptr, why.len);
     rt_attempt_free(attempt);
     x->outcome(x->ctx, &out);

@@ -67,9 +67,10 @@ static void describe(struct retryd_ctx *ctx, const struct retryd_task *task, con
                      struct retryd_reply *reply) {
     char text[1024];
     const char *colour = retryd_setting(ctx, "colour");
-    (void)snprintf(text, sizeof text, "%d %u|%s|%s|%s|%s|%s|%s|%u|%s|%lld|%s", (int)getpid(), ++runs, order->id, order->type,
-                   task->args, task->kwargs, order->meta, order->state != NULL ? order->state : "(none)",
-                   (unsigned)ctx->attempt, ctx->token, (long long)ctx->deadline_ms, colour != NULL ? colour : "(none)");
+    (void)snprintf(text, sizeof text, "%d %u|%s|%s|%s|%s|%s|%s|%u|%s|%lld|%s", (int)getpid(), ++runs,
+                   order->id, order->type, task->args, task->kwargs, order->meta,
+                   order->state != NULL ? order->state : "(none)", (unsigned)ctx->attempt, ctx->token,
+                   (long long)ctx->deadline_ms, colour != NULL ? colour : "(none)");
     retryd_reply_state(reply, text);
     retryd_reply_done(reply);
 }

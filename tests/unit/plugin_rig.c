@@ -22,8 +22,8 @@ static void on_outcome(void *ctx, const rt_outcome *outcome) {
 static void on_line(void *ctx, rt_str plugin, rt_str line) {
     plugin_rig *r = ctx;
     pthread_mutex_lock(&r->lock);
-    const int len = snprintf(r->log + r->log_len, RIG_LOG_BYTES - r->log_len, "%.*s: %.*s\n", RT_STR_ARG(plugin),
-                             RT_STR_ARG(line));
+    const int len = snprintf(r->log + r->log_len, RIG_LOG_BYTES - r->log_len, "%.*s: %.*s\n",
+                             RT_STR_ARG(plugin), RT_STR_ARG(line));
     r->log_len += (size_t)len;
     if (r->log_len >= RIG_LOG_BYTES) abort();
     pthread_cond_broadcast(&r->more);
@@ -50,19 +50,27 @@ plugin_rig *rig_open(rt_plugins_config cfg, const char *directory) {
 void rig_start_body(plugin_rig *r, rt_id id, const char *name, const char *body, uint32_t timeout_ms) {
     char url[512];
     (void)snprintf(url, sizeof url, "plugin:%s", name);
-    const rt_attempt like = {.job = id, .queue = 3, .token = id + 1000, .number = 1, .timeout_ms = timeout_ms,
-                             .answer_max = 4096, .url = rt_str_of(url), .body = rt_str_of(body)};
+    const rt_attempt like = {.job = id,
+                             .queue = 3,
+                             .token = id + 1000,
+                             .number = 1,
+                             .timeout_ms = timeout_ms,
+                             .answer_max = 4096,
+                             .url = rt_str_of(url),
+                             .body = rt_str_of(body)};
     rt_attempt *a = rt_attempt_new(&like);
     assert_non_null(a);
     r->executor.start(r->executor.ctx, a);
 }
 
-void rig_start(plugin_rig *r, rt_id id, const char *name, const char *task, const char *meta, uint32_t timeout_ms) {
+void rig_start(plugin_rig *r, rt_id id, const char *name, const char *task, const char *meta,
+               uint32_t timeout_ms) {
     char body[4096];
-    (void)snprintf(body, sizeof body,
-                   "{\"order\":\"0a0b\",\"type\":\"t\",\"task\":\"%s\",\"args\":[],\"kwargs\":{},\"meta\":%s,"
-                   "\"state\":null,\"attempt\":1,\"token\":\"00ff\",\"deadline\":4000000000000,\"verb\":\"run\"}",
-                   task, meta != NULL ? meta : "{}");
+    (void)snprintf(
+        body, sizeof body,
+        "{\"order\":\"0a0b\",\"type\":\"t\",\"task\":\"%s\",\"args\":[],\"kwargs\":{},\"meta\":%s,"
+        "\"state\":null,\"attempt\":1,\"token\":\"00ff\",\"deadline\":4000000000000,\"verb\":\"run\"}",
+        task, meta != NULL ? meta : "{}");
     rig_start_body(r, id, name, body, timeout_ms);
 }
 
@@ -86,7 +94,8 @@ rt_outcome rig_wait(plugin_rig *r, rt_id id) {
     int failed = 0;
     const rt_outcome *found;
     pthread_mutex_lock(&r->lock);
-    while ((found = find(r, id)) == NULL && failed == 0) failed = pthread_cond_timedwait(&r->more, &r->lock, &end);
+    while ((found = find(r, id)) == NULL && failed == 0)
+        failed = pthread_cond_timedwait(&r->more, &r->lock, &end);
     const rt_outcome out = found != NULL ? *found : (rt_outcome){0};
     pthread_mutex_unlock(&r->lock);
     assert_int_equal(out.job, id);
@@ -106,7 +115,8 @@ void rig_wait_log(plugin_rig *r, const char *text) {
     const struct timespec end = in_seconds(30);
     int failed = 0;
     pthread_mutex_lock(&r->lock);
-    while (strstr(r->log, text) == NULL && failed == 0) failed = pthread_cond_timedwait(&r->more, &r->lock, &end);
+    while (strstr(r->log, text) == NULL && failed == 0)
+        failed = pthread_cond_timedwait(&r->more, &r->lock, &end);
     const bool found = strstr(r->log, text) != NULL;
     pthread_mutex_unlock(&r->lock);
     if (!found) fail_msg("\"%s\" is not in the log:\n%s", text, r->log);

@@ -1,5 +1,5 @@
-/* plugin_rig.h: a running plugin executor for tests, with its outcomes and its log gathered. The test's main has to be a plugin
- * host when it is asked to. */
+/* plugin_rig.h: a running plugin executor for tests, with its outcomes and its log gathered. The test's main
+ * has to be a plugin host when it is asked to. */
 #ifndef TEST_PLUGIN_RIG_H
 #define TEST_PLUGIN_RIG_H
 #include <pthread.h>
@@ -23,7 +23,8 @@ typedef struct plugin_rig {
 /* `cfg` needs neither callbacks nor limits; `directory` is where the plugins are. */
 plugin_rig *rig_open(rt_plugins_config cfg, const char *directory);
 /* Starts a run of `task` with `meta` (NULL: {}), by the plugin `name`; its job is `id`. */
-void rig_start(plugin_rig *r, rt_id id, const char *name, const char *task, const char *meta, uint32_t timeout_ms);
+void rig_start(plugin_rig *r, rt_id id, const char *name, const char *task, const char *meta,
+               uint32_t timeout_ms);
 void rig_start_body(plugin_rig *r, rt_id id, const char *name, const char *body, uint32_t timeout_ms);
 /* Waits for the outcome of job `id`, at most 30 s, and returns it; its answer is the caller's. */
 rt_outcome rig_wait(plugin_rig *r, rt_id id);

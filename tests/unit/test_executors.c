@@ -27,7 +27,8 @@ static void count(void *ctx, rt_attempt *attempt) {
 }
 
 static void start(rt_executor x, const char *url) {
-    rt_attempt *a = rt_attempt_new(&(rt_attempt){.job = 5, .token = 6, .timeout_ms = 1000, .url = rt_str_of(url)});
+    rt_attempt *a =
+        rt_attempt_new(&(rt_attempt){.job = 5, .token = 6, .timeout_ms = 1000, .url = rt_str_of(url)});
     assert_non_null(a);
     x.start(x.ctx, a);
 }
@@ -38,9 +39,13 @@ static void executors__each_url_has_its_own(void **state) {
         const char *url;
         rt_target target;
     } rows[] = {
-        {"http://example.com/", RT_TARGET_WEBHOOK}, {"https://example.com/", RT_TARGET_WEBHOOK},
-        {"mailto:joe@example.com", RT_TARGET_WEBHOOK}, {"plugin:key", RT_TARGET_PLUGIN},
-        {"kafka:topic", RT_TARGET_KAFKA}, {"plugins:key", RT_TARGET_WEBHOOK}, {"", RT_TARGET_WEBHOOK},
+        {"http://example.com/", RT_TARGET_WEBHOOK},
+        {"https://example.com/", RT_TARGET_WEBHOOK},
+        {"mailto:joe@example.com", RT_TARGET_WEBHOOK},
+        {"plugin:key", RT_TARGET_PLUGIN},
+        {"kafka:topic", RT_TARGET_KAFKA},
+        {"plugins:key", RT_TARGET_WEBHOOK},
+        {"", RT_TARGET_WEBHOOK},
     };
     seen s = {.outcomes = 0};
     rt_executors x = {.outcome = on_outcome, .ctx = &s};

@@ -64,12 +64,15 @@ static void plugin__runs_are_told_all_and_answer(void **state) {
     };
     plugin_rig *r = rig_open((rt_plugins_config){.settings = settings, .settings_count = 2}, PLUGINS_DIR);
     rig_start_body(r, 1, "odd",
-                   "{\"order\":\"0a0b\",\"type\":\"lamp\",\"task\":\"describe\",\"args\":[1,\"x\"],\"kwargs\":{\"k\":null},"
-                   "\"meta\":{\"a\":[2.5]},\"state\":\"before\",\"attempt\":3,\"token\":\"00ff\",\"deadline\":4000000000000,"
+                   "{\"order\":\"0a0b\",\"type\":\"lamp\",\"task\":\"describe\",\"args\":[1,\"x\"],"
+                   "\"kwargs\":{\"k\":null},"
+                   "\"meta\":{\"a\":[2.5]},\"state\":\"before\",\"attempt\":3,\"token\":\"00ff\","
+                   "\"deadline\":4000000000000,"
                    "\"verb\":\"run\"}",
                    20000);
     rt_outcome o = rig_wait(r, 1);
-    rig_assert_answer(&o, " 1|0a0b|lamp|[1,\\\"x\\\"]|{\\\"k\\\":null}|{\\\"a\\\":[2.5]}|before|3|00ff|4000000000000|d\xc3\xbcster\"");
+    rig_assert_answer(&o, " 1|0a0b|lamp|[1,\\\"x\\\"]|{\\\"k\\\":null}|{\\\"a\\\":[2.5]}|before|3|00ff|"
+                          "4000000000000|d\xc3\xbcster\"");
     o = rig_run(r, "other", "describe", NULL);
     rig_assert_answer(&o, "|hell\"");
     o = rig_run(r, "odd", "neither of them", NULL); // no reply at all
@@ -142,8 +145,10 @@ static void plugin__without_a_plugin_there_is_a_reason(void **state) {
         {"../odd", RT_REASON_NO_PLUGIN, "a plugin's name is "},
         {"Odd", RT_REASON_NO_PLUGIN, "a plugin's name is "},
         {"odd.so", RT_REASON_NO_PLUGIN, "a plugin's name is "},
-        {"a123456789b123456789c123456789d123456789e123456789f123456789g1234", RT_REASON_NO_PLUGIN, "a plugin's name is "},
-        {"a123456789b123456789c123456789d123456789e123456789f123456789g123", RT_REASON_NO_PLUGIN, "there is no file "},
+        {"a123456789b123456789c123456789d123456789e123456789f123456789g1234", RT_REASON_NO_PLUGIN,
+         "a plugin's name is "},
+        {"a123456789b123456789c123456789d123456789e123456789f123456789g123", RT_REASON_NO_PLUGIN,
+         "there is no file "},
         {"old_abi", RT_REASON_NO_PLUGIN, "old_abi.so: was built for ABI 0, this is 1"},
         {"no_plugin", RT_REASON_NO_PLUGIN, "no_plugin.so: no symbol retryd_plugin_v1"},
         {"init_refuses", RT_REASON_NO_PLUGIN, "init says: no smartcard in the reader"},
@@ -157,7 +162,8 @@ static void plugin__without_a_plugin_there_is_a_reason(void **state) {
     closed(r);
 }
 
-/* After a failed start there is a pause, 100 ms at first; who comes meanwhile is told at once, and nothing is started. */
+/* After a failed start there is a pause, 100 ms at first; who comes meanwhile is told at once, and nothing is
+ * started. */
 static void plugin__a_broken_plugin_is_not_started_again_and_again(void **state) {
     (void)state;
     plugin_rig *r = rig_open((rt_plugins_config){.processes = 1}, PLUGINS_DIR);
@@ -266,7 +272,8 @@ static void plugin__a_file_that_was_replaced_is_loaded_anew(void **state) {
     (void)state;
     char dir[] = "/tmp/retryd-plugins-XXXXXX", copy[512];
     assert_non_null(mkdtemp(dir));
-    (void)snprintf(copy, sizeof copy, "cp %s/odd.so %s/new && mv %s/new %s/odd.so", PLUGINS_DIR, dir, dir, dir);
+    (void)snprintf(copy, sizeof copy, "cp %s/odd.so %s/new && mv %s/new %s/odd.so", PLUGINS_DIR, dir, dir,
+                   dir);
     assert_int_equal(system(copy), 0);
     plugin_rig *r = rig_open((rt_plugins_config){.processes = 1}, dir);
     unsigned runs;
@@ -312,7 +319,8 @@ static void plugin__a_host_without_a_server_says_so(void **state) {
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], RT_PLUGIN_HOST_COMMAND) == 0) return rt_plugin_host(argc - 2, argv + 2);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plugin__nothing_outlives_a_killed_server), // first: it forks, and there are no threads yet
+        cmocka_unit_test(
+            plugin__nothing_outlives_a_killed_server), // first: it forks, and there are no threads yet
         cmocka_unit_test(plugin__runs_are_told_all_and_answer),
         cmocka_unit_test(plugin__processes_are_used_again),
         cmocka_unit_test(plugin__what_goes_wrong_is_an_outcome),

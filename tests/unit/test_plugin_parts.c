@@ -18,9 +18,11 @@
 #include "executor/plugin/reply.h"
 #include "executor/plugin/request.h"
 
-/* ---- frames --------------------------------------------------------------------------------------------- */
+/* ---- frames -------------------------------------------------------------------------------------------- */
 
-static void send_bytes(int fd, const void *bytes, size_t len) { assert_int_equal(send(fd, bytes, len, 0), len); }
+static void send_bytes(int fd, const void *bytes, size_t len) {
+    assert_int_equal(send(fd, bytes, len, 0), len);
+}
 
 static void frame__comes_in_byte_by_byte(void **state) {
     (void)state;
@@ -57,11 +59,11 @@ static void frame__what_is_none_is_bad(void **state) {
         uint32_t max;
         rt_frame_end end;
     } rows[] = {
-        {"Artd\5\0\0\0hello", 4, RT_FRAME_BAD},  // too long
+        {"Artd\5\0\0\0hello", 4, RT_FRAME_BAD}, // too long
         {"Artd\xff\xff\xff\xff.....", UINT32_MAX - 1, RT_FRAME_BAD},
-        {"Xrtd\5\0\0\0hello", 5, RT_FRAME_BAD},  // no kind
+        {"Xrtd\5\0\0\0hello", 5, RT_FRAME_BAD}, // no kind
         {"\0rtd\5\0\0\0hello", 5, RT_FRAME_BAD},
-        {"Artx\5\0\0\0hello", 5, RT_FRAME_BAD},  // no mark
+        {"Artx\5\0\0\0hello", 5, RT_FRAME_BAD}, // no mark
         {"HTTP/1.1 200 O", 5, RT_FRAME_BAD},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -76,7 +78,7 @@ static void frame__what_is_none_is_bad(void **state) {
     }
 }
 
-/* ---- lines ---------------------------------------------------------------------------------------------- */
+/* ---- lines --------------------------------------------------------------------------------------------- */
 
 typedef struct said {
     char text[1 << 16];
@@ -114,14 +116,16 @@ static void lines__are_bounded_in_length_and_number(void **state) {
     assert_non_null(strstr(s.text, "|(7 lines left out)|next second|"));
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------- */
+/* ---- requests ------------------------------------------------------------------------------------------ */
 
 static void request__tells_what_is_in_it(void **state) {
     (void)state;
     rt_err err;
     rt_request q;
-    const rt_str text = RT_STR("{\"order\":\"a1\",\"type\":\"key\",\"task\":\"t\",\"args\":[1],\"kwargs\":{\"n\":-7,\"s\":\"x\"},"
-                               "\"meta\":{\"b\":true},\"state\":\"st\",\"attempt\":2,\"token\":\"0f\",\"deadline\":12,\"verb\":\"cancel\"}");
+    const rt_str text = RT_STR(
+        "{\"order\":\"a1\",\"type\":\"key\",\"task\":\"t\",\"args\":[1],\"kwargs\":{\"n\":-7,\"s\":\"x\"},"
+        "\"meta\":{\"b\":true},\"state\":\"st\",\"attempt\":2,\"token\":\"0f\",\"deadline\":12,\"verb\":"
+        "\"cancel\"}");
     assert_int_equal(rt_request_init(&q, text, &err), RT_OK);
     assert_int_equal(q.verb, RT_VERB_CANCEL);
     assert_string_equal(q.order.id, "a1");
@@ -170,10 +174,10 @@ static void request__what_is_left_out_is_empty_and_what_is_wrong_refused(void **
     }
 }
 
-/* ---- replies -------------------------------------------------------------------------------------------- */
+/* ---- replies ------------------------------------------------------------------------------------------- */
 
-static const struct retryd_secret SECRET = {.size = sizeof SECRET, .name = "n", .content_type = "text/plain",
-                                            .payload = "\0\xff", .payload_len = 2};
+static const struct retryd_secret SECRET = {
+    .size = sizeof SECRET, .name = "n", .content_type = "text/plain", .payload = "\0\xff", .payload_len = 2};
 
 static void done(struct retryd_reply *r) { retryd_reply_done(r); }
 static void failed(struct retryd_reply *r) { retryd_reply_failed(r, 400, "caf\xc3\xa9"); }
@@ -210,10 +214,13 @@ static void no_text(struct retryd_reply *r) { retryd_reply_failed(r, 400, "\xc3(
 static void no_payload(struct retryd_reply *r) {
     retryd_reply_secret(r, &(struct retryd_secret){.size = sizeof(struct retryd_secret)});
 }
-static void no_size(struct retryd_reply *r) { retryd_reply_secret(r, &(struct retryd_secret){.payload = ""}); }
+static void no_size(struct retryd_reply *r) {
+    retryd_reply_secret(r, &(struct retryd_secret){.payload = ""});
+}
 static void large(struct retryd_reply *r) {
     static char payload[RETRYD_SECRET_MAX + 1];
-    retryd_reply_secret(r, &(struct retryd_secret){.size = sizeof(struct retryd_secret), .payload = payload,
+    retryd_reply_secret(r, &(struct retryd_secret){.size = sizeof(struct retryd_secret),
+                                                   .payload = payload,
                                                    .payload_len = sizeof payload});
 }
 static void long_state(struct retryd_reply *r) {
@@ -243,10 +250,13 @@ static void reply__is_what_an_http_worker_would_say(void **state) {
         {later, "{\"action\":\"unavailable\",\"after_ms\":7}"},
         {nothing, "{\"state\":\"s\",\"action\":\"unavailable\"}"},
         {second_thoughts, "{\"action\":\"failed\",\"code\":\"500\",\"reason\":\"no\"}"},
-        {secret, "{\"action\":\"done\",\"secret\":{\"payload_base64\":\"AP8=\",\"content_type\":\"text/plain\",\"name\":\"n\"}}"},
-        {container, "{\"container\":{\"secrets\":{\"private_key\":{\"payload_base64\":\"AP8=\",\"content_type\":\"text/plain\","
+        {secret, "{\"action\":\"done\",\"secret\":{\"payload_base64\":\"AP8=\",\"content_type\":\"text/"
+                 "plain\",\"name\":\"n\"}}"},
+        {container, "{\"container\":{\"secrets\":{\"private_key\":{\"payload_base64\":\"AP8=\",\"content_"
+                    "type\":\"text/plain\","
                     "\"name\":\"n\"}},\"name\":\"c\"},\"action\":\"done\"}"},
-        {refs, "{\"secret_ref\":\"http://s\",\"sub_status\":\"word\",\"message\":\"sentence\",\"action\":\"done\"}"},
+        {refs, "{\"secret_ref\":\"http://"
+               "s\",\"sub_status\":\"word\",\"message\":\"sentence\",\"action\":\"done\"}"},
     };
     struct retryd_calls calls = {.size = sizeof calls};
     rt_reply_fill(&calls);
@@ -272,16 +282,11 @@ static void reply__that_breaks_a_rule_is_nonsense(void **state) {
         void (*say)(struct retryd_reply *r);
         const char *wrong;
     } rows[] = {
-        {negative, "after_ms is below 0"},
-        {no_array, "args is no JSON array"},
-        {no_object, "kwargs is no JSON object"},
-        {empty_task, "task is empty"},
-        {no_text, "reason is not UTF-8"},
-        {no_payload, "secret has no payload"},
-        {no_size, "secret says no size"},
-        {large, "payload is too long"},
-        {long_state, "state is too long"},
-        {crowd, "container has too many members"},
+        {negative, "after_ms is below 0"},        {no_array, "args is no JSON array"},
+        {no_object, "kwargs is no JSON object"},  {empty_task, "task is empty"},
+        {no_text, "reason is not UTF-8"},         {no_payload, "secret has no payload"},
+        {no_size, "secret says no size"},         {large, "payload is too long"},
+        {long_state, "state is too long"},        {crowd, "container has too many members"},
         {wrong_and_right, "after_ms is below 0"}, // what comes later does not mend it
     };
     struct retryd_calls calls = {.size = sizeof calls};
@@ -295,7 +300,7 @@ static void reply__that_breaks_a_rule_is_nonsense(void **state) {
     }
 }
 
-/* ---- names ---------------------------------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------------------------------- */
 
 static void names__are_no_paths(void **state) {
     (void)state;
@@ -303,8 +308,11 @@ static void names__are_no_paths(void **state) {
         const char *name;
         bool valid;
     } rows[] = {
-        {"a", true},  {"simple_certificate", true}, {"a-1", true}, {"", false},    {".", false},
-        {"..", false}, {"a/b", false},              {"A", false},  {"a b", false}, {"\xc3\xa9", false},
+        {"a", true},    {"simple_certificate", true},
+        {"a-1", true},  {"", false},
+        {".", false},   {"..", false},
+        {"a/b", false}, {"A", false},
+        {"a b", false}, {"\xc3\xa9", false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         assert_int_equal(rt_plugin_name_is_valid(rt_str_of(rows[i].name)), rows[i].valid);

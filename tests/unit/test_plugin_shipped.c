@@ -51,7 +51,8 @@ static void simple_certificate__waits_and_then_it_is_there(void **state) {
     a = answer_of(r, "simple_certificate", "check_certificate_status", NULL);
     assert_string_equal(text_at(a, "action"), "done");
     assert_string_equal(text_at(a, "sub_status"), "cert_generated");
-    assert_non_null(json_object_get(json_object_get(json_object_get(a, "container"), "secrets"), "certificate"));
+    assert_non_null(
+        json_object_get(json_object_get(json_object_get(a, "container"), "secrets"), "certificate"));
     json_decref(a);
     a = answer_of(r, "simple_certificate", "something_else", NULL);
     assert_string_equal(text_at(a, "action"), "failed");
@@ -65,16 +66,23 @@ static void simple_certificate__takes_its_delay_from_the_settings(void **state) 
         rt_str value;
         int64_t after_ms; /* -1: refused */
     } rows[] = {
-        {{"0", 1}, 0}, {{"1", 1}, 1000}, {{"2592000", 7}, 2592000000}, {{"2592001", 7}, -1}, {{"-1", 2}, -1},
-        {{"", 0}, -1}, {{"5s", 2}, -1},  {{"99999999999999999999", 20}, -1},
+        {{"0", 1}, 0},
+        {{"1", 1}, 1000},
+        {{"2592000", 7}, 2592000000},
+        {{"2592001", 7}, -1},
+        {{"-1", 2}, -1},
+        {{"", 0}, -1},
+        {{"5s", 2}, -1},
+        {{"99999999999999999999", 20}, -1},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const rt_plugin_setting setting = {RT_STR("simple_certificate"), RT_STR("delay_before_update_seconds"),
-                                           rows[i].value};
+        const rt_plugin_setting setting = {RT_STR("simple_certificate"),
+                                           RT_STR("delay_before_update_seconds"), rows[i].value};
         plugin_rig *r = rig_open((rt_plugins_config){.settings = &setting, .settings_count = 1}, PLUGINS_DIR);
         if (rows[i].after_ms < 0) {
             const rt_outcome o = rig_run(r, "simple_certificate", "create_order", NULL);
-            rig_assert_failed(&o, RT_REASON_NO_PLUGIN, "delay_before_update_seconds is a whole number of seconds");
+            rig_assert_failed(&o, RT_REASON_NO_PLUGIN,
+                              "delay_before_update_seconds is a whole number of seconds");
         } else {
             json_t *a = answer_of(r, "simple_certificate", "create_order", NULL);
             assert_int_equal(json_integer_value(json_object_get(a, "after_ms")), rows[i].after_ms);
@@ -91,7 +99,8 @@ static void key__makes_random_bytes(void **state) {
         size_t bytes; /* 0: refused */
     } rows[] = {
         {"{\"algorithm\":\"aes\",\"bit_length\":256,\"mode\":\"cbc\",\"name\":\"k\"}", 32},
-        {"{\"algorithm\":\"AES\",\"bit_length\":128,\"payload_content_type\":\"application/octet-stream\"}", 16},
+        {"{\"algorithm\":\"AES\",\"bit_length\":128,\"payload_content_type\":\"application/octet-stream\"}",
+         16},
         {"{\"algorithm\":\"hmacsha256\",\"bit_length\":4096}", 512},
         {"{\"algorithm\":\"hmacsha1\",\"bit_length\":8}", 1},
         {"{\"algorithm\":\"desede\",\"bit_length\":192}", 24},
@@ -113,7 +122,8 @@ static void key__makes_random_bytes(void **state) {
         json_t *again = answer_of(r, "key", "create_order", rows[i].meta);
         assert_string_equal(text_at(a, "action"), rows[i].bytes > 0 ? "done" : "failed");
         if (rows[i].bytes > 0) {
-            assert_string_equal(text_at(json_object_get(a, "secret"), "content_type"), "application/octet-stream");
+            assert_string_equal(text_at(json_object_get(a, "secret"), "content_type"),
+                                "application/octet-stream");
             assert_int_equal(payload_of(json_object_get(a, "secret"), one), rows[i].bytes);
             assert_int_equal(payload_of(json_object_get(again, "secret"), two), rows[i].bytes);
             if (rows[i].bytes >= 16) assert_memory_not_equal(one, two, rows[i].bytes);
@@ -160,14 +170,15 @@ static void asymmetric__makes_pairs(void **state) {
         {"{\"algorithm\":\"rsa\",\"bit_length\":2048,\"name\":\"pair\"}", NULL, false, 2048},
         {"{\"algorithm\":\"RSA\",\"payload_content_type\":\"application/octet-stream\"}", NULL, true, 2048},
         {"{\"algorithm\":\"ec\",\"bit_length\":384,\"passphrase\":\"s3same\"}", "s3same", false, 384},
-        {"{\"algorithm\":\"ec\",\"bit_length\":256,\"passphrase\":\"x\",\"payload_content_type\":\"application/octet-stream\"}", "x",
-         true, 256},
+        {"{\"algorithm\":\"ec\",\"bit_length\":256,\"passphrase\":\"x\",\"payload_content_type\":"
+         "\"application/octet-stream\"}",
+         "x", true, 256},
         {"{\"algorithm\":\"ed25519\"}", NULL, false, 0},
     };
     static const char *const refused[] = {
-        "{\"algorithm\":\"rsa\",\"bit_length\":1024}", "{\"algorithm\":\"rsa\",\"bit_length\":2049}",
+        "{\"algorithm\":\"rsa\",\"bit_length\":1024}",  "{\"algorithm\":\"rsa\",\"bit_length\":2049}",
         "{\"algorithm\":\"rsa\",\"bit_length\":16384}", "{\"algorithm\":\"ec\",\"bit_length\":257}",
-        "{\"algorithm\":\"dsa\",\"bit_length\":2048}", "{}",
+        "{\"algorithm\":\"dsa\",\"bit_length\":2048}",  "{}",
     };
     plugin_rig *r = rig_open((rt_plugins_config){0}, PLUGINS_DIR);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -199,12 +210,14 @@ static void validate__answers_before_an_order_is_taken(void **state) {
     plugin_rig *r = rig_open((rt_plugins_config){0}, PLUGINS_DIR);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char body[512];
-        (void)snprintf(body, sizeof body, "{\"verb\":\"validate\",\"order\":\"\",\"type\":\"t\",\"meta\":%s}", rows[i].meta);
+        (void)snprintf(body, sizeof body, "{\"verb\":\"validate\",\"order\":\"\",\"type\":\"t\",\"meta\":%s}",
+                       rows[i].meta);
         rig_start_body(r, i + 1, rows[i].plugin, body, 20000);
         rt_outcome o = rig_wait(r, i + 1);
         rig_assert_answer(&o, rows[i].error);
     }
-    rig_start_body(r, 100, "simple_certificate", "{\"verb\":\"cancel\",\"order\":\"01\",\"type\":\"t\"}", 20000);
+    rig_start_body(r, 100, "simple_certificate", "{\"verb\":\"cancel\",\"order\":\"01\",\"type\":\"t\"}",
+                   20000);
     rt_outcome o = rig_wait(r, 100);
     rig_assert_answer(&o, "\"action\":\"done\"");
     rig_wait_log(r, "simple_certificate: a request was withdrawn\n");
@@ -218,14 +231,16 @@ static void example__builds_with_one_command_and_runs(void **state) {
     (void)state;
     char dir[] = "/tmp/retryd-hello-XXXXXX", command[1024];
     assert_non_null(mkdtemp(dir));
-    (void)snprintf(command, sizeof command, "cc -shared -fPIC -I%s/include -o %s/hello.so %s/examples/plugin/hello.c",
-                   SOURCE_DIR, dir, SOURCE_DIR);
+    (void)snprintf(command, sizeof command,
+                   "cc -shared -fPIC -I%s/include -o %s/hello.so %s/examples/plugin/hello.c", SOURCE_DIR, dir,
+                   SOURCE_DIR);
     assert_int_equal(system(command), 0);
     const rt_plugin_setting setting = {RT_STR("hello"), RT_STR("greeting"), RT_STR("Good morning")};
     plugin_rig *r = rig_open((rt_plugins_config){.settings = &setting, .settings_count = 1}, dir);
     rt_outcome o = rig_run(r, "hello", "create_order", "{\"who\":\"world\"}");
     rig_assert_answer(&o, "\"state\":\"Good morning, world!\"");
-    rig_start_body(r, 1, "hello", "{\"task\":\"finish\",\"meta\":{\"who\":\"moon\"},\"state\":\"Hello, moon!\"}", 20000);
+    rig_start_body(r, 1, "hello",
+                   "{\"task\":\"finish\",\"meta\":{\"who\":\"moon\"},\"state\":\"Hello, moon!\"}", 20000);
     o = rig_wait(r, 1);
     rig_assert_answer(&o, "\"payload_base64\":\"SGVsbG8sIG1vb24h\"");
     rig_close(r);

@@ -12,11 +12,11 @@ typedef enum rt_frame_kind {
     RT_FRAME_SETTINGS = 'S', /* JSON object of strings; the first */
     RT_FRAME_RUN = 'R',      /* 4 bytes: the most that the answer may have; then the run as JSON */
     /* From the child. */
-    RT_FRAME_READY = 'Y',    /* the plugin is loaded */
-    RT_FRAME_PROBLEM = 'P',  /* it is not: why, in words. The last */
-    RT_FRAME_ANSWER = 'A',   /* JSON */
-    RT_FRAME_TOO_LARGE = 'L',/* the answer would be longer than the run allows */
-    RT_FRAME_NONSENSE = 'N'  /* the plugin broke a rule of its reply: which, in words */
+    RT_FRAME_READY = 'Y',     /* the plugin is loaded */
+    RT_FRAME_PROBLEM = 'P',   /* it is not: why, in words. The last */
+    RT_FRAME_ANSWER = 'A',    /* JSON */
+    RT_FRAME_TOO_LARGE = 'L', /* the answer would be longer than the run allows */
+    RT_FRAME_NONSENSE = 'N'   /* the plugin broke a rule of its reply: which, in words */
 } rt_frame_kind;
 
 enum { RT_FRAME_HEAD_BYTES = 8, RT_FRAME_WORDS_MAX = 512 /* of a problem */ };

@@ -31,7 +31,7 @@ typedef struct host {
 
 static const host *host_of(const struct retryd_ctx *ctx) { return (const host *)(const void *)ctx; }
 
-/* ---- what a plugin may call, besides its reply ---------------------------------------------------------- */
+/* ---- what a plugin may call, besides its reply --------------------------------------------------------- */
 
 static const char *host_setting(const struct retryd_ctx *ctx, const char *key) {
     return json_string_value(json_object_get(host_of(ctx)->settings, key));
@@ -63,7 +63,7 @@ static bool host_integer(const struct retryd_ctx *ctx, const char *json, const c
     return true;
 }
 
-/* ---- one call ------------------------------------------------------------------------------------------- */
+/* ---- one call ------------------------------------------------------------------------------------------ */
 
 static void call(host *h, rt_reply *reply) {
     const rt_request *q = &h->request;
@@ -73,7 +73,8 @@ static void call(host *h, rt_reply *reply) {
     h->ctx.deadline_ms = q->deadline_ms;
     if (q->verb == RT_VERB_CANCEL) {
         if (p->cancel != NULL) p->cancel(&h->ctx, &q->order, &reply->face);
-        if (!reply->decided) (void)retryd_reply_done(&reply->face); // a reply that cannot be made says so itself
+        if (!reply->decided)
+            (void)retryd_reply_done(&reply->face); // a reply that cannot be made says so itself
     } else {
         if (p->validate != NULL) p->validate(&h->ctx, &q->order, &reply->face);
         if (q->verb == RT_VERB_RUN && !reply->decided) p->run(&h->ctx, &q->task, &q->order, &reply->face);
@@ -122,7 +123,7 @@ static bool serve_run(host *h, rt_str body) {
     return sent;
 }
 
-/* ---- its life ------------------------------------------------------------------------------------------- */
+/* ---- its life ------------------------------------------------------------------------------------------ */
 
 static bool is_socket(int fd) {
     struct stat what;
@@ -142,8 +143,8 @@ static bool orphaned(void) {
     return poll(&fd, 1, 0) > 0;
 }
 
-/* A child does not outlive its server, leaves no core with secrets in it, gains no rights by what it starts, and when
- * memory runs out it goes first. */
+/* A child does not outlive its server, leaves no core with secrets in it, gains no rights by what it starts,
+ * and when memory runs out it goes first. */
 static void confine(void) {
     const struct rlimit none = {0};
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -159,8 +160,12 @@ static bool receive(rt_frame *f) {
 }
 
 static bool prepare(host *h, const char *file, rt_err *err) {
-    h->calls = (struct retryd_calls){.size = sizeof h->calls, .setting = host_setting, .cancelled = host_cancelled,
-                                     .log = host_log, .text = host_text, .integer = host_integer};
+    h->calls = (struct retryd_calls){.size = sizeof h->calls,
+                                     .setting = host_setting,
+                                     .cancelled = host_cancelled,
+                                     .log = host_log,
+                                     .text = host_text,
+                                     .integer = host_integer};
     rt_reply_fill(&h->calls);
     h->ctx = (struct retryd_ctx){.size = sizeof h->ctx, .token = "", .calls = &h->calls};
     if (rt_plugin_load(file, &h->plugin, err) != RT_OK) return false;
@@ -181,7 +186,8 @@ static int live(host *h, const char *file) {
         return 1;
     }
     bool on = rt_frame_send(RT_PLUGIN_HOST_FD, RT_FRAME_READY, RT_STR_EMPTY);
-    while (on && receive(&f) && f.kind == RT_FRAME_RUN) on = serve_run(h, (rt_str){.ptr = f.body, .len = f.len});
+    while (on && receive(&f) && f.kind == RT_FRAME_RUN)
+        on = serve_run(h, (rt_str){.ptr = f.body, .len = f.len});
     rt_frame_clear(&f);
     h->ctx.deadline_ms = 0;
     if (h->plugin.shutdown != NULL) h->plugin.shutdown(&h->ctx);

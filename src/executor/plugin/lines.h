@@ -1,4 +1,5 @@
-/* lines.h: what a child prints, cut into lines and bounded, so that a plugin cannot fill the server's log. Pure. */
+/* lines.h: what a child prints, cut into lines and bounded, so that a plugin cannot fill the server's log.
+ * Pure. */
 #ifndef RT_EXECUTOR_PLUGIN_LINES_H
 #define RT_EXECUTOR_PLUGIN_LINES_H
 #include "base/str.h"
@@ -12,7 +13,7 @@ enum {
 typedef struct rt_lines {
     char line[RETRYD_LOG_LINE_MAX];
     size_t len;
-    int64_t second;    /* that `said` counts in */
+    int64_t second; /* that `said` counts in */
     uint32_t said, left_out;
 } rt_lines;
 

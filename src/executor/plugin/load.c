@@ -22,8 +22,8 @@ rt_code rt_plugin_load(const char *path, struct retryd_plugin *out, rt_err *err)
     const struct retryd_plugin *plugin = entry();
     if (plugin == NULL) return rt_fail(err, RT_E_INVALID, 0, "%s: %s returns NULL", path, SYMBOL);
     if (plugin->abi != RETRYD_PLUGIN_ABI) {
-        return rt_fail(err, RT_E_INVALID, 0, "%s: was built for ABI %u, this is %u", path, (unsigned)plugin->abi,
-                       RETRYD_PLUGIN_ABI);
+        return rt_fail(err, RT_E_INVALID, 0, "%s: was built for ABI %u, this is %u", path,
+                       (unsigned)plugin->abi, RETRYD_PLUGIN_ABI);
     }
     if (plugin->size < SIZE_MIN) {
         return rt_fail(err, RT_E_INVALID, 0, "%s: says size %u, at least %u has to be there", path,
@@ -31,7 +31,8 @@ rt_code rt_plugin_load(const char *path, struct retryd_plugin *out, rt_err *err)
     }
     *out = (struct retryd_plugin){0};
     memcpy(out, plugin, plugin->size < sizeof *out ? plugin->size : sizeof *out);
-    if (out->name == NULL || out->name[0] == '\0') return rt_fail(err, RT_E_INVALID, 0, "%s: has no name", path);
+    if (out->name == NULL || out->name[0] == '\0')
+        return rt_fail(err, RT_E_INVALID, 0, "%s: has no name", path);
     if (out->run == NULL) return rt_fail(err, RT_E_INVALID, 0, "%s: has no run", path);
     return RT_OK;
 }

@@ -34,7 +34,7 @@ struct rt_plugins {
     pthread_t thread;
 };
 
-/* ---- from the inbox to a pool --------------------------------------------------------------------------- */
+/* ---- from the inbox to a pool -------------------------------------------------------------------------- */
 
 bool rt_plugin_name_is_valid(rt_str name) {
     for (size_t i = 0; i < name.len; i++) {
@@ -88,9 +88,11 @@ static void take_inbox(rt_plugins *x) {
     }
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------------- */
+/* ---- the loop ------------------------------------------------------------------------------------------ */
 
-static rt_run *run_of(rt_heap_node *node) { return (rt_run *)(void *)((char *)node - offsetof(rt_run, deadline)); }
+static rt_run *run_of(rt_heap_node *node) {
+    return (rt_run *)(void *)((char *)node - offsetof(rt_run, deadline));
+}
 
 static rt_process *process_of(rt_heap_node *node) {
     return (rt_process *)(void *)((char *)node - offsetof(rt_process, timer));
@@ -138,7 +140,8 @@ static void end_all(rt_plugins *x) {
     const int64_t began_ms = rt_mono_ms();
     bool killed = false;
     for (size_t i = 0; i < x->pools_count; i++) rt_pool_end(x->pools[i], false, began_ms);
-    for (int64_t now_ms = began_ms; x->all.processes > 0 && now_ms < began_ms + END_MS_MAX; now_ms = rt_mono_ms()) {
+    for (int64_t now_ms = began_ms; x->all.processes > 0 && now_ms < began_ms + END_MS_MAX;
+         now_ms = rt_mono_ms()) {
         if (!killed && now_ms >= began_ms + END_KIND_MS_MAX) {
             killed = true;
             for (size_t i = 0; i < x->pools_count; i++) rt_pool_end(x->pools[i], true, now_ms);
@@ -164,7 +167,7 @@ static void *run(void *ctx) {
     return NULL;
 }
 
-/* ---- opening and closing -------------------------------------------------------------------------------- */
+/* ---- opening and closing ------------------------------------------------------------------------------- */
 
 static void start_attempt(void *ctx, rt_attempt *attempt) {
     rt_plugins *x = ctx;

@@ -1,15 +1,17 @@
 /* plugins.h: makes attempts whose target is "plugin:NAME" with the shared object NAME.so of one directory.
  *
- * A plugin never runs in the server. Children of it load one plugin each and do one call at a time; up to `processes` of
- * them run for one plugin, are started when they are needed, used again, and sent away when they were idle for a minute or
- * their file is another one now. One thread of its own supervises them all, so that a plugin that hangs, crashes or talks
- * nonsense costs its attempt and holds up no other: what has no turn waits, each attempt no longer than its own timeout.
+ * A plugin never runs in the server. Children of it load one plugin each and do one call at a time; up to
+ * `processes` of them run for one plugin, are started when they are needed, used again, and sent away when
+ * they were idle for a minute or their file is another one now. One thread of its own supervises them all, so
+ * that a plugin that hangs, crashes or talks nonsense costs its attempt and holds up no other: what has no
+ * turn waits, each attempt no longer than its own timeout.
  *
  * A child ends with the server, however that ends. What it prints goes to the log, bounded.
  *
- * The attempt's body is the run as JSON, the outcome's answer is JSON too, both as an HTTP worker has them (docs/plugins.md).
- * Reasons: STATUS with 200, an answer; TIMEOUT; CRASHED; NONSENSE, the plugin broke a rule; BROKEN, the answer is too long;
- * NO_PLUGIN, there is no such file or it is no plugin; UNAVAILABLE, no process could be started. */
+ * The attempt's body is the run as JSON, the outcome's answer is JSON too, both as an HTTP worker has them
+ * (docs/plugins.md). Reasons: STATUS with 200, an answer; TIMEOUT; CRASHED; NONSENSE, the plugin broke a
+ * rule; BROKEN, the answer is too long; NO_PLUGIN, there is no such file or it is no plugin; UNAVAILABLE, no
+ * process could be started. */
 #ifndef RT_EXECUTOR_PLUGIN_PLUGINS_H
 #define RT_EXECUTOR_PLUGIN_PLUGINS_H
 #include "port/executor.h"
@@ -33,8 +35,8 @@ typedef struct rt_plugin_setting {
 
 /* All but the callbacks' own doings is borrowed until rt_plugins_close. */
 typedef struct rt_plugins_config {
-    /* Called on the executor's thread with an outcome that is lent for the call, but for its answer, which is given away.
-     * May not call into the executor. */
+    /* Called on the executor's thread with an outcome that is lent for the call, but for its answer, which is
+     * given away. May not call into the executor. */
     void (*outcome)(void *ctx, const rt_outcome *outcome);
     void *ctx;
     /* A line that a child has printed, or how it ended. The same thread. */
@@ -54,8 +56,9 @@ RT_MUST_USE rt_code rt_plugins_open(const rt_plugins_config *cfg, rt_plugins **o
 /* The port's view of it; lives as long as `plugins`. `start` may be called from any thread. */
 rt_executor rt_plugins_executor(rt_plugins *plugins);
 
-/* Nobody may call `start` any more. Waits for what is under way, at most drain_ms; what is left then is dropped without an
- * outcome. All children are told to end, and killed a second later. Joins the thread. NULL is a no-op. */
+/* Nobody may call `start` any more. Waits for what is under way, at most drain_ms; what is left then is
+ * dropped without an outcome. All children are told to end, and killed a second later. Joins the thread. NULL
+ * is a no-op. */
 void rt_plugins_close(rt_plugins *plugins);
 
 #endif

@@ -15,11 +15,11 @@ enum {
     START_DELAY_MS_MIN = 100,
     START_DELAY_MS_MAX = 10000,
     IDLE_MS_MAX = 60000,
-    LEAVE_MS_MAX = 1000,  /* between being told to go and being killed */
-    LAST_WORDS_MAX = 16   /* reads of what an ended process has printed: all that fits into a pipe */
+    LEAVE_MS_MAX = 1000, /* between being told to go and being killed */
+    LAST_WORDS_MAX = 16  /* reads of what an ended process has printed: all that fits into a pipe */
 };
 
-/* ---- outcomes ------------------------------------------------------------------------------------------- */
+/* ---- outcomes ------------------------------------------------------------------------------------------ */
 
 /* The text goes into histories and logs: UTF-8 without control characters. */
 static void set_text(rt_outcome *out, const char *text) {
@@ -74,7 +74,7 @@ static void fail(rt_run *run, rt_reason reason, const char *why) {
     finish(run, &out);
 }
 
-/* ---- processes ------------------------------------------------------------------------------------------ */
+/* ---- processes ----------------------------------------------------------------------------------------- */
 
 static void say(const rt_pool *pool, const char *line) {
     pool->all->cfg.say(pool->all->cfg.say_ctx, rt_str_of(pool->name), rt_str_of(line));
@@ -85,8 +85,8 @@ static void say_printed(void *ctx, rt_str line) {
     pool->all->cfg.say(pool->all->cfg.say_ctx, rt_str_of(pool->name), line);
 }
 
-/* Into a state in which it is looked at again after `ms`. A timer that does not fit into memory never rings; then the deadline
- * of its next run ends it. */
+/* Into a state in which it is looked at again after `ms`. A timer that does not fit into memory never rings;
+ * then the deadline of its next run ends it. */
 static void enter(rt_process *p, rt_process_state state, int64_t at_ms) {
     p->state = state;
     (void)rt_heap_set(&p->pool->all->timers, &p->timer, at_ms);
@@ -154,7 +154,7 @@ static bool start_one(rt_pool *pool, int64_t now_ms) {
     return true;
 }
 
-/* ---- who is next ---------------------------------------------------------------------------------------- */
+/* ---- who is next --------------------------------------------------------------------------------------- */
 
 static void begin(rt_run *run, rt_process *p) {
     const rt_attempt *a = run->attempt;
@@ -178,7 +178,8 @@ static void serve(rt_pool *pool, int64_t now_ms) {
         begin(pool->first, idle);
     }
     uint32_t starting = count_of(pool, RT_PROCESS_STARTING);
-    while (starting < pool->waiting && pool->count < pool->all->cfg.processes && now_ms >= pool->start_at_ms) {
+    while (starting < pool->waiting && pool->count < pool->all->cfg.processes &&
+           now_ms >= pool->start_at_ms) {
         if (!start_one(pool, now_ms)) break;
         starting++;
     }
@@ -221,7 +222,7 @@ void rt_run_expire(rt_run *run, int64_t now_ms) {
     serve(pool, now_ms);
 }
 
-/* ---- what processes do ---------------------------------------------------------------------------------- */
+/* ---- what processes do --------------------------------------------------------------------------------- */
 
 static void nonsense(rt_process *p, const char *why) {
     rt_run *run = p->run;
@@ -279,13 +280,14 @@ static void close_socket(rt_process *p) {
 
 static void read_socket(rt_process *p, int64_t now_ms) {
     while (p->fd >= 0 && p->state != RT_PROCESS_LEAVING) {
-        const uint32_t max = p->state == RT_PROCESS_BUSY ? p->answer_max + RT_FRAME_WORDS_MAX : RT_FRAME_WORDS_MAX;
+        const uint32_t max =
+            p->state == RT_PROCESS_BUSY ? p->answer_max + RT_FRAME_WORDS_MAX : RT_FRAME_WORDS_MAX;
         switch (rt_frame_read(&p->in, p->fd, max)) {
         case RT_FRAME_WHOLE: take_frame(p, now_ms); break;
         case RT_FRAME_MORE: return;
         case RT_FRAME_BAD: nonsense(p, "the plugin's process wrote what is no answer: killed"); break;
         case RT_FRAME_CLOSED:
-            // As a rule it is just dying. How, its end will say; one that goes on living without us will not do so for long.
+            // As a rule it is just dying, and its end will say how; one that lives on without us does so not for long.
             close_socket(p);
             p->remark = "hung up";
             (void)rt_heap_set(&p->pool->all->timers, &p->timer, now_ms + LEAVE_MS_MAX);
@@ -352,7 +354,7 @@ void rt_pool_timer(rt_process *p, int64_t now_ms) {
     rt_process_kill(p);
 }
 
-/* ---- beginning and end ---------------------------------------------------------------------------------- */
+/* ---- beginning and end --------------------------------------------------------------------------------- */
 
 static char *settings_of(const rt_plugins_config *cfg, rt_str name) {
     json_t *object = json_object();
@@ -362,7 +364,8 @@ static char *settings_of(const rt_plugins_config *cfg, rt_str name) {
         const rt_plugin_setting *s = &cfg->settings[i];
         if (!rt_str_eq(s->plugin, name)) continue;
         char *key = rt_str_dup(s->key);
-        fine = key != NULL && json_object_set_new(object, key, json_stringn(s->value.ptr, s->value.len)) == 0 && fine;
+        fine = key != NULL &&
+               json_object_set_new(object, key, json_stringn(s->value.ptr, s->value.len)) == 0 && fine;
         free(key);
     }
     if (fine) text = json_dumps(object, JSON_COMPACT);

@@ -8,10 +8,10 @@
 typedef struct rt_pools {
     rt_plugins_config cfg;
     int epoll_fd;
-    rt_heap deadlines;   /* of runs; all that there are */
-    rt_heap timers;      /* of processes */
-    size_t processes;    /* that have not ended */
-    rt_process *ended;   /* events at hand may still name them: freed by rt_pools_bury */
+    rt_heap deadlines; /* of runs; all that there are */
+    rt_heap timers;    /* of processes */
+    size_t processes;  /* that have not ended */
+    rt_process *ended; /* events at hand may still name them: freed by rt_pools_bury */
 } rt_pools;
 
 /* One attempt in our hands. */
@@ -19,9 +19,9 @@ typedef struct rt_run {
     rt_heap_node deadline;
     struct rt_run *next, *prev; /* while it waits */
     struct rt_pool *pool;
-    rt_process *process;        /* NULL: it waits */
-    rt_attempt *attempt;        /* owned */
-    int64_t began_ms;           /* monotonic */
+    rt_process *process; /* NULL: it waits */
+    rt_attempt *attempt; /* owned */
+    int64_t began_ms;    /* monotonic */
 } rt_run;
 
 typedef struct rt_pool {
@@ -31,16 +31,17 @@ typedef struct rt_pool {
     rt_run *first, *last;         /* wait, in order */
     uint32_t waiting;
     rt_process *processes;
-    uint32_t count;               /* of them */
-    int64_t start_at_ms;          /* not before: the last starts failed */
-    uint32_t start_delay_ms;      /* 0: the last start succeeded */
-    rt_reason problem;            /* why they failed, for those who come meanwhile */
+    uint32_t count;          /* of them */
+    int64_t start_at_ms;     /* not before: the last starts failed */
+    uint32_t start_delay_ms; /* 0: the last start succeeded */
+    rt_reason problem;       /* why they failed, for those who come meanwhile */
     char problem_text[RT_EVENT_TEXT_MAX];
 } rt_pool;
 
 /* Returns an owned pool for the file `path`. NULL: out of memory. */
 rt_pool *rt_pool_new(rt_pools *all, rt_str name, const char *path);
-void rt_pool_free(rt_pool *pool); /* has no runs; a process that is still there is forgotten. NULL is a no-op */
+void rt_pool_free(
+    rt_pool *pool); /* has no runs; a process that is still there is forgotten. NULL is a no-op */
 
 /* Ends `attempt`, which it takes, before it came to anything. */
 void rt_pools_refuse(rt_pools *all, rt_attempt *attempt, rt_reason reason, const char *why);

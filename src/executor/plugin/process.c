@@ -17,7 +17,7 @@
 
 enum { PRINTED_BYTES = 4096 /* taken at a time */ };
 
-/* ---- starting ------------------------------------------------------------------------------------------- */
+/* ---- starting ------------------------------------------------------------------------------------------ */
 
 static void close_fd(int *fd) {
     if (*fd >= 0) (void)close(*fd);
@@ -30,7 +30,7 @@ static int set_attributes(posix_spawnattr_t *a) {
     (void)sigfillset(&all);
     int bad = posix_spawnattr_setsigmask(a, &none);
     if (bad == 0) bad = posix_spawnattr_setsigdefault(a, &all);
-    // A session of its own: Ctrl-C at a terminal is for the server, and one kill reaches all that the plugin started.
+    // Its own session: Ctrl-C at a terminal is for the server, and one kill reaches all that the plugin started.
     const short flags = POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSID;
     return bad != 0 ? bad : posix_spawnattr_setflags(a, flags);
 }
@@ -103,8 +103,8 @@ static void add_frame(rt_process *p, rt_frame_kind kind, size_t len) {
     rt_buf_add(&p->out, (rt_str){.ptr = (const char *)head, .len = sizeof head});
 }
 
-rt_code rt_process_start(const char *name, const char *file, const struct stat *like, rt_str settings, int epoll_fd,
-                         rt_process **out, rt_err *err) {
+rt_code rt_process_start(const char *name, const char *file, const struct stat *like, rt_str settings,
+                         int epoll_fd, rt_process **out, rt_err *err) {
     rt_process *p = calloc(1, sizeof *p);
     if (p == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "out of memory");
     p->fd = p->printed_fd = p->end_fd = -1;
@@ -125,7 +125,7 @@ rt_code rt_process_start(const char *name, const char *file, const struct stat *
     return RT_OK;
 }
 
-/* ---- to and fro ----------------------------------------------------------------------------------------- */
+/* ---- to and fro ---------------------------------------------------------------------------------------- */
 
 bool rt_process_send_run(rt_process *p, uint32_t answer_max, rt_str run) {
     RT_ASSERT(p->sent == p->out.len);
@@ -145,7 +145,8 @@ bool rt_process_send_run(rt_process *p, uint32_t answer_max, rt_str run) {
 static void want_room(rt_process *p, bool want) {
     if (p->sending == want) return;
     p->sending = want;
-    struct epoll_event event = {.events = want ? EPOLLIN | EPOLLOUT : EPOLLIN, .data.ptr = &p->watches[RT_WATCH_SOCKET]};
+    struct epoll_event event = {.events = want ? EPOLLIN | EPOLLOUT : EPOLLIN,
+                                .data.ptr = &p->watches[RT_WATCH_SOCKET]};
     (void)epoll_ctl(p->epoll_fd, EPOLL_CTL_MOD, p->fd, &event);
 }
 
@@ -181,7 +182,7 @@ void rt_process_take_printed(rt_process *p, int64_t now_ms, rt_each_line *each, 
     }
 }
 
-/* ---- ending --------------------------------------------------------------------------------------------- */
+/* ---- ending -------------------------------------------------------------------------------------------- */
 
 void rt_process_hang_up(rt_process *p) { (void)shutdown(p->fd, SHUT_WR); }
 
@@ -197,7 +198,8 @@ static void say_how(const siginfo_t *how, char *words, size_t cap) {
         (void)snprintf(words, cap, "exited with status %d", how->si_status);
     } else {
         const char *name = sigdescr_np(how->si_status);
-        (void)snprintf(words, cap, "killed by signal %d (%s)", how->si_status, name != NULL ? name : "unknown");
+        (void)snprintf(words, cap, "killed by signal %d (%s)", how->si_status,
+                       name != NULL ? name : "unknown");
     }
 }
 

@@ -12,8 +12,10 @@ enum { WORDS_MAX = 4096 /* of what clients are told; cut later, at whole charact
 _Static_assert((int)RETRYD_STATE_MAX == (int)RT_RUN_STATE_MAX, "what plugins are promised is what is taken");
 _Static_assert((int)RETRYD_ARGS_MAX == (int)RT_RUN_ARGS_MAX, "what plugins are promised is what is taken");
 _Static_assert((int)RETRYD_TASK_MAX == (int)RT_RUN_TASK_MAX, "what plugins are promised is what is taken");
-_Static_assert((int)RETRYD_SECRET_MAX == (int)RT_RUN_SECRET_MAX, "what plugins are promised is what is taken");
-_Static_assert((int)RETRYD_SECRETS_MAX == (int)RT_RUN_SECRETS_MAX, "what plugins are promised is what is taken");
+_Static_assert((int)RETRYD_SECRET_MAX == (int)RT_RUN_SECRET_MAX,
+               "what plugins are promised is what is taken");
+_Static_assert((int)RETRYD_SECRETS_MAX == (int)RT_RUN_SECRETS_MAX,
+               "what plugins are promised is what is taken");
 
 /* Out of memory, or a rule broken: the whole reply is nonsense then, for the first reason. */
 static bool refuse(rt_reply *r, const char *what, const char *rule) {
@@ -33,7 +35,7 @@ void rt_reply_deinit(rt_reply *r) {
     r->json = NULL;
 }
 
-/* ---- members -------------------------------------------------------------------------------------------- */
+/* ---- members ------------------------------------------------------------------------------------------- */
 
 /* Takes `value`. */
 static bool set(rt_reply *r, json_t *object, const char *key, json_t *value) {
@@ -57,7 +59,7 @@ static bool set_json(rt_reply *r, const char *key, const char *text, bool array)
     return refuse(r, key, array ? "is no JSON array" : "is no JSON object");
 }
 
-/* ---- actions -------------------------------------------------------------------------------------------- */
+/* ---- actions ------------------------------------------------------------------------------------------- */
 
 /* The last action counts, and nothing of those before it stays. */
 static bool act(rt_reply *r, const char *action) {
@@ -106,7 +108,7 @@ static bool reply_progress(struct retryd_reply *reply, const char *sub_status, c
            set_text(r, r->json, "message", message, WORDS_MAX);
 }
 
-/* ---- what was made -------------------------------------------------------------------------------------- */
+/* ---- what was made ------------------------------------------------------------------------------------- */
 
 static bool set_payload(rt_reply *r, json_t *object, const struct retryd_secret *secret) {
     if (secret->payload_len > RETRYD_SECRET_MAX) return refuse(r, "payload", "is too long");
@@ -177,7 +179,7 @@ void rt_reply_fill(struct retryd_calls *calls) {
     calls->refs = reply_refs;
 }
 
-/* ---- the text ------------------------------------------------------------------------------------------- */
+/* ---- the text ------------------------------------------------------------------------------------------ */
 
 char *rt_reply_answer(rt_reply *r) {
     static const char *const OF_DONE[] = {"secret", "container", "secret_ref", "container_ref"};

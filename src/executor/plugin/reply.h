@@ -1,5 +1,5 @@
-/* reply.h: what a plugin says of a run, gathered by the setters of retryd/plugin.h, as the JSON that an HTTP worker would have
- * answered. One thread. */
+/* reply.h: what a plugin says of a run, gathered by the setters of retryd/plugin.h, as the JSON that an HTTP
+ * worker would have answered. One thread. */
 #ifndef RT_EXECUTOR_PLUGIN_REPLY_H
 #define RT_EXECUTOR_PLUGIN_REPLY_H
 #include <jansson.h>
@@ -12,7 +12,7 @@ enum { RT_REPLY_WRONG_MAX = 160 };
 typedef struct rt_reply {
     struct retryd_reply face; /* first: what the plugin has in its hands */
     json_t *json;
-    bool decided;             /* one of the four actions was named */
+    bool decided;                   /* one of the four actions was named */
     char wrong[RT_REPLY_WRONG_MAX]; /* the first rule that was broken, in words; "": none */
 } rt_reply;
 
@@ -23,7 +23,8 @@ void rt_reply_deinit(rt_reply *r);
 /* The setters; the others of the table are the host's. */
 void rt_reply_fill(struct retryd_calls *calls);
 
-/* Of a run: without a word from the plugin "unavailable". Returns owned text, for free(); NULL: out of memory. */
+/* Of a run: without a word from the plugin "unavailable". Returns owned text, for free(); NULL: out of
+ * memory. */
 char *rt_reply_answer(rt_reply *r);
 /* Of a validation: {"error": null}, or with why not. */
 char *rt_reply_verdict(const rt_reply *r);

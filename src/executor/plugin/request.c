@@ -28,7 +28,8 @@ static const char *string_of(const json_t *root, const char *name) {
 rt_code rt_request_init(rt_request *q, rt_str text, rt_err *err) {
     json_error_t at;
     *q = (rt_request){.root = json_loadb(text.ptr, text.len, 0, &at)};
-    if (!json_is_object(q->root)) return rt_fail(err, RT_E_INVALID, 0, "the run is no JSON object: %s", at.text);
+    if (!json_is_object(q->root))
+        return rt_fail(err, RT_E_INVALID, 0, "the run is no JSON object: %s", at.text);
     const json_t *verb = json_object_get(q->root, "verb");
     if (verb != NULL && !read_verb(json_string_value(verb), &q->verb)) {
         return rt_fail(err, RT_E_INVALID, 0, "the run's verb is none of run, cancel, validate");

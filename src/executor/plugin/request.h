@@ -1,4 +1,5 @@
-/* request.h: a run as the child reads it: the JSON that an HTTP worker would be sent, as structs of retryd/plugin.h. */
+/* request.h: a run as the child reads it: the JSON that an HTTP worker would be sent, as structs of
+ * retryd/plugin.h. */
 #ifndef RT_EXECUTOR_PLUGIN_REQUEST_H
 #define RT_EXECUTOR_PLUGIN_REQUEST_H
 #include <jansson.h>
