@@ -9,6 +9,7 @@ static rt_cursor_slice *const SLICES[RT_CURSOR_KIND_COUNT] = {
     [RT_CURSOR_DRAIN] = rt_drain_slice,
     [RT_CURSOR_UNSUBSCRIBE] = rt_unsubscribe_slice,
     [RT_CURSOR_DEAD] = rt_dead_slice,
+    [RT_CURSOR_CIRCUIT] = rt_circuit_slice,
 };
 
 /* ---- stored form ------------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@ typedef enum rt_cursor_kind {
     RT_CURSOR_DRAIN,     /* empties queue `queue`: jobs end with `reason`, dead ones stay if keep_dead; then it goes */
     RT_CURSOR_UNSUBSCRIBE, /* removes all subscriptions of message queue `queue` up to `last` */
     RT_CURSOR_DEAD,      /* redrives or deletes dead jobs that match `filter`, up to `last` */
+    RT_CURSOR_CIRCUIT,   /* ends what waits behind the circuit of `queue`, open since `last`, for too long */
     RT_CURSOR_KIND_COUNT
 } rt_cursor_kind;
 
@@ -45,6 +46,7 @@ rt_cursor_slice rt_fanout_slice;      /* fanout.c */
 rt_cursor_slice rt_drain_slice;       /* queue.c */
 rt_cursor_slice rt_unsubscribe_slice; /* subscription.c */
 rt_cursor_slice rt_dead_slice;        /* dead.c */
+rt_cursor_slice rt_circuit_slice;     /* calls/circuit_limit.c */
 
 /* The command that carries one cursor on by a slice. */
 typedef struct rt_cursor_step {

@@ -40,13 +40,19 @@ static void put_circuit(rt_tx *tx, const rt_queue *queue, const rt_brakes *brake
     tx->frees = true;
 }
 
-static void open_circuit(rt_tx *tx, const rt_circuit_settings *s, rt_brakes *b) {
-    if (b->opened_ms == 0) b->opened_ms = tx->now_ms;
+static rt_code open_circuit(rt_tx *tx, const rt_queue *queue, const rt_circuit_settings *s, rt_brakes *b) {
+    rt_code code = RT_OK;
+    if (b->opened_ms == 0) {
+        b->opened_ms = tx->now_ms;
+        code = rt_circuit_watch(tx, queue->id, b->opened_ms);
+    }
     b->circuit = RT_CIRCUIT_OPEN;
     b->probes = 0;
     b->circuit_since_ms = tx->now_ms;
     b->sleep_ms = rt_circuit_sleep_ms(s, b->sleep_ms);
     b->circuit_until_ms = tx->now_ms + (int64_t)b->sleep_ms;
+    put_circuit(tx, queue, b);
+    return code;
 }
 
 /* ---- starting ------------------------------------------------------------------------------------------ */
@@ -102,16 +108,15 @@ static bool is_probe(const rt_tx *tx, const rt_brakes *b, uint32_t took_ms) {
     return tx->now_ms < b->circuit_since_ms || tx->now_ms - (int64_t)took_ms >= b->circuit_since_ms;
 }
 
-static void judge_probe(rt_tx *tx, const rt_queue *queue, const rt_circuit_settings *s, rt_brakes *b, bool failed) {
-    if (failed) {
-        open_circuit(tx, s, b);
-        put_circuit(tx, queue, b);
-    } else if (++b->probes >= s->probes) {
+static rt_code judge_probe(rt_tx *tx, const rt_queue *queue, const rt_circuit_settings *s, rt_brakes *b, bool failed) {
+    if (failed) return open_circuit(tx, queue, s, b);
+    if (++b->probes >= s->probes) {
         *b = closed(b, tx->now_ms);
         put_circuit(tx, queue, b);
     } else {
         put_brakes(tx, queue, b);
     }
+    return RT_OK;
 }
 
 static rt_code keep_lesson(rt_tx *tx, rt_id queue, bool failed, uint32_t took_ms) {
@@ -134,7 +139,7 @@ rt_code rt_brakes_learn(rt_tx *tx, const rt_queue *queue, const rt_call_type *ty
     if (!type->circuit.enabled || b.forced) return RT_OK;
     if (b.circuit == RT_CIRCUIT_CLOSED) return keep_lesson(tx, queue->id, failed, took_ms);
     if (b.circuit == RT_CIRCUIT_HALF_OPEN && is_probe(tx, &b, took_ms))
-        judge_probe(tx, queue, &type->circuit, &b, failed || rt_circuit_is_slow(&type->circuit, took_ms));
+        return judge_probe(tx, queue, &type->circuit, &b, failed || rt_circuit_is_slow(&type->circuit, took_ms));
     return RT_OK;
 }
 
@@ -176,9 +181,7 @@ static rt_code decide_trip(rt_tx *tx, rt_command *cmd) {
     if (code != RT_OK) return code == RT_E_ABSENT ? RT_OK : code;
     rt_brakes b = queue.brakes;
     if (b.circuit != RT_CIRCUIT_CLOSED || b.forced || !type.circuit.enabled) return RT_OK;
-    open_circuit(tx, &type.circuit, &b);
-    put_circuit(tx, &queue, &b);
-    return RT_OK;
+    return open_circuit(tx, &queue, &type.circuit, &b);
 }
 
 void rt_circuit_trip_init(rt_circuit_trip *c) { *c = (rt_circuit_trip){.cmd = {.decide = decide_trip}}; }
@@ -221,7 +224,8 @@ static rt_code decide_order(rt_tx *tx, rt_command *cmd) {
     if (queue.brakes.forced == forced && (!forced || queue.brakes.circuit == wanted)) return RT_OK;
     const rt_brakes b = ordered(tx, &queue.brakes, c->order, governed);
     put_circuit(tx, &queue, &b);
-    return RT_OK;
+    const bool opened = b.opened_ms != 0 && b.opened_ms != queue.brakes.opened_ms;
+    return governed && opened ? rt_circuit_watch(tx, c->id, b.opened_ms) : RT_OK;
 }
 
 void rt_queue_circuit_init(rt_queue_circuit *c) { *c = (rt_queue_circuit){.cmd = {.decide = decide_order}}; }
