@@ -15,6 +15,8 @@ rt_cli_command rt_cli_status, rt_cli_queues, rt_cli_pause, rt_cli_resume, rt_cli
 rt_cli_command rt_cli_job, rt_cli_attempts, rt_cli_job_delete;
 /* dead.c */
 rt_cli_command rt_cli_dead_list, rt_cli_dead_redrive, rt_cli_dead_delete;
+/* plugin.c */
+rt_cli_command rt_cli_plugin_check;
 /* policy.c */
 rt_cli_command rt_cli_policy_show;
 /* work.c */

@@ -85,6 +85,8 @@ static const struct {
     {"order-types", NULL, rt_cli_order_types, "order-types", "the same"},
     {"locks", NULL, rt_cli_locks, "locks", "maintenance that one node does at a time"},
     {"watch", NULL, rt_cli_watch, "watch [--interval SECONDS] [--once]", "the busiest queues, live"},
+    {"plugin", "check", rt_cli_plugin_check, "plugin check FILE",
+     "does it load, and what is in it? (no server needed)"},
     {"policy", "show", rt_cli_policy_show, "policy show QUEUE [SUBSCRIPTION]",
      "the delivery policy that governs, and its schedule"},
     {"policy", "explain", explain_policy, "policy explain POLICY",

@@ -1,4 +1,4 @@
-/* A plugin that behaves, or misbehaves, as its task asks. ODD_ABI, ODD_INIT: how it misbehaves before. */
+/* A plugin that behaves, or misbehaves, as its task asks. ODD_ABI, ODD_INIT, ODD_LOAD: how it misbehaves before. */
 #include <fcntl.h>
 #include <poll.h>
 #include <retryd/plugin.h>
@@ -26,6 +26,10 @@ static void hang(void) {
 }
 
 static void crash(void) { (void)raise(SIGSEGV); }
+
+#ifdef ODD_LOAD
+__attribute__((constructor)) static void load(void) { crash(); }
+#endif
 
 /* To the server, past all that retryd has to say. */
 static void write_all(const char *bytes, size_t len) { (void)!write(SERVER_FD, bytes, len); }

@@ -153,6 +153,7 @@ static void plugin__without_a_plugin_there_is_a_reason(void **state) {
         {"no_plugin", RT_REASON_NO_PLUGIN, "no_plugin.so: no symbol retryd_plugin_v1"},
         {"init_refuses", RT_REASON_NO_PLUGIN, "init says: no smartcard in the reader"},
         {"init_crashes", RT_REASON_CRASHED, "while it started"},
+        {"load_crashes", RT_REASON_CRASHED, "while it started"},
     };
     plugin_rig *r = rig_open((rt_plugins_config){0}, PLUGINS_DIR);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
