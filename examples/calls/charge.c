@@ -46,6 +46,7 @@ static int work(retry_client *client, const sigset_t *signals) {
     retry_workers *workers;
     retry_workers_config config = RETRY_WORKERS_CONFIG;
     config.threads = 4;
+    config.lease_s = 10; // so long a call of ours rests if we die; one that takes longer is no problem
     config.wait_ms = 1000;
     if (retry_workers_start(client, TYPE, &config, &workers, &error) < 0) {
         fprintf(stderr, "charge: %s\n", error.message);

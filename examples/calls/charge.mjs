@@ -21,7 +21,7 @@ if (verb === "run") {
     console.log(`${card}: ${result ? JSON.stringify(result) : "charged"}`);
   }
 } else {
-  client.start({ concurrency: 4, waitMs: 1000 });
+  client.start({ concurrency: 4, leaseS: 10, waitMs: 1000 });
   await Promise.race([once(process, "SIGINT"), once(process, "SIGTERM")]);
   await client.stop();
 }

@@ -28,5 +28,5 @@ with client:
     else:
         stop = [signal.SIGINT, signal.SIGTERM]
         signal.pthread_sigmask(signal.SIG_BLOCK, stop)
-        client.start(threads=4, wait_ms=1000)
+        client.start(threads=4, lease_s=10, wait_ms=1000)
         signal.sigwait(stop)
