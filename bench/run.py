@@ -1,7 +1,8 @@
 """./dev bench [PART…]: measures retryd beside what bounds it, on one machine in one run, and prints tables.
 
-Parts: posts, cycles, work, deliveries, fairness, pending. Each number is the median of RUNS runs; rivals take turns, so that a machine that
+Parts: posts, cycles, work, events, postgres, deliveries, fairness, pending. Each number is the median of RUNS runs; rivals take turns, so that a machine that
 gets slower or faster meanwhile does so for all."""
+import contextlib
 import json
 import os
 import platform
@@ -16,6 +17,7 @@ import time
 import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+RIVALS = os.path.join(ROOT, "build", "rivals")
 PROGRAMS = os.path.join(ROOT, "build", "bench")
 RETRYD = os.path.join(ROOT, "build", "retryd")
 RUNS = int(os.environ.get("RUNS", "3"))
@@ -23,6 +25,8 @@ SECONDS = int(os.environ.get("SECONDS_EACH", "3"))
 BYTES = 1024
 PENDING = [int(n) for n in os.environ.get("PENDING", "10000,10000000").split(",")]
 ENTITIES = int(os.environ.get("ENTITIES", "1000000"))
+sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
+from postgres import Postgres  # noqa: E402
 HEADERS = {"Client-ID": "3381af92-2b9e-11e3-b191-71861300734c", "X-Project-ID": "bench", "Content-Type": "application/json"}
 
 
@@ -73,14 +77,16 @@ def beanstalkd(*sync):
 
 
 class Retryd(Process):
-    def __init__(self, data=None, *settings):
+    def __init__(self, data=None, *settings, store=None):
         command = [RETRYD, "serve", "--listen", "127.0.0.1:0", "--data", data or folder(),
                    "--set", "delivery.allow_networks=loopback"]
+        if store:
+            command[4:6] = ["--store", store]
         for setting in settings:
             command += ["--set", setting]
         began = time.monotonic()
         super().__init__(*command, stderr=subprocess.PIPE)
-        self.folder = None if data else command[5]
+        self.folder = None if data or store else command[5]
         for line in self.process.stderr:
             if line.startswith("retryd: listening on "):
                 self.url = line.split()[-1]
@@ -216,6 +222,71 @@ def work():
     few, many = with_entities(ENTITIES // 100, ENTITIES // 200), with_entities(ENTITIES, ENTITIES // 2)
     table("The same beside many entities, half of them in backoff (once each)", ["entities", "cycles/s"],
           [[f"{ENTITIES // 100:,}", few], [f"{ENTITIES:,}", many], ["ratio", many / few]])
+
+
+def redis():
+    """Each write synced before its answer."""
+    data = folder()
+    with Process(os.path.join(PROGRAMS, "sink")) as free:  # its port is free a moment later
+        port = int(free.process.stdout.readline())
+    server = Process("redis-server", "--port", str(port), "--bind", "127.0.0.1", "--dir", data, "--save", "", "--appendonly", "yes",
+                     "--appendfsync", "always", "--daemonize", "no", "--maxmemory-policy", "noeviction")
+    server.folder, server.url = data, f"redis://127.0.0.1:{port}"
+    for line in server.process.stdout:
+        if "Ready to accept connections" in line:
+            break
+    server.drain = subprocess.Popen(["cat"], stdin=server.process.stdout, stdout=subprocess.DEVNULL)
+    return server
+
+
+def rival(kind, url, what, concurrency):
+    done = subprocess.run(["node", "rival.mjs", kind, url, what, str(SECONDS), str(concurrency), str(BYTES)], cwd=RIVALS,
+                          stdout=subprocess.PIPE, text=True, check=True)
+    return float(json.loads(done.stdout)["per_second"])
+
+
+def bullmq(what):
+    with redis() as server:
+        return rival("bullmq", server.url, what, 64)
+
+
+def on_postgres(kind, what):
+    with Postgres(durable=True, tcp=True) as server:
+        return rival(kind, server.url(), what, 64)
+
+
+def calls(protocol, nodes=1, postgres=False):
+    """Failed calls of one type: scheduled, or scheduled, claimed and finished, over 64 connections to each node."""
+    with contextlib.ExitStack() as stack:
+        store = stack.enter_context(Postgres(durable=True)).url() if postgres else None
+        servers = [stack.enter_context(Retryd(store=store)) for _ in range(nodes)]
+        servers[0].call("PUT", "/v1/event-types/bench", {"target": {"pull": True}})
+        loads = [subprocess.Popen([os.path.join(PROGRAMS, "load"), protocol, str(server.port), str(64 // nodes), str(SECONDS), "bench",
+                                   str(BYTES)], stdout=subprocess.PIPE, text=True) for server in servers]
+        return sum(json.loads(one.communicate()[0])["per_second"] for one in loads)
+
+
+def events():
+    add, life, bull_add, bull_life = medians(lambda: calls("schedule"), lambda: calls("call"),
+                                             lambda: bullmq("add"), lambda: bullmq("process"))
+    table("Failed calls, 1 KB, durable (schedule_1k, call_1k); rivals add and process, each in one Node.js process",
+          ["server", "scheduled/s", "retryd is … times that", "lives/s (ours with scheduling, claim and finish)", "retryd is … times that"],
+          [["retryd on LMDB, 64 connections, one a request", add, 1.0, life, 1.0],
+           ["BullMQ, Redis appendfsync always, 64 at a time", bull_add, add / bull_add, bull_life, life / bull_life]])
+
+
+def postgres():
+    adds = medians(lambda: calls("schedule", postgres=True), lambda: on_postgres("graphile", "add"), lambda: on_postgres("pgboss", "add"),
+                   lambda: calls("schedule"))
+    lives = medians(lambda: calls("call", postgres=True), lambda: on_postgres("graphile", "process"),
+                    lambda: on_postgres("pgboss", "process"), lambda: calls("call"))
+    names = ["retryd on PostgreSQL", "graphile-worker", "pg-boss", "retryd on LMDB"]
+    table("On PostgreSQL, 1 KB, fsync on, the same server: added and processed",
+          ["", "added/s", "retryd on PostgreSQL is … times that", "lives/s (ours with scheduling, claim and finish)", "… times that"],
+          [[name, add, adds[0] / add, life, lives[0] / life] for name, add, life in zip(names, adds, lives)])
+    more = medians(*(lambda nodes=nodes, what=what: calls(what, nodes, True) for what in ("schedule", "call") for nodes in (1, 2, 4)))
+    table("Nodes on one PostgreSQL, 64 connections in all", ["nodes", "scheduled/s", "lives/s"],
+          [[nodes, more[i], more[i + 3]] for i, nodes in enumerate((1, 2, 4))])
 
 
 def sink_stats(sink):
@@ -369,7 +440,7 @@ def machine():
           f"Linux {platform.release()}, n = {RUNS} (median), {SECONDS} s each; the load runs on the same cores")
 
 
-PARTS = {"posts": posts, "cycles": cycles, "work": work, "deliveries": deliveries, "fairness": fairness, "pending": pending}
+PARTS = {"posts": posts, "cycles": cycles, "work": work, "events": events, "postgres": postgres, "deliveries": deliveries, "fairness": fairness, "pending": pending}
 
 if __name__ == "__main__":
     unknown = [part for part in sys.argv[1:] if part not in PARTS]
