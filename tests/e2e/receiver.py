@@ -48,7 +48,7 @@ GARBAGE = "garbage"    # answers something that is no HTTP
 class Receiver:
     """`on(path, behaviour…)`: the n-th request to the path meets the n-th behaviour, the last one stays."""
 
-    def __init__(self, tls=None, host="127.0.0.1"):
+    def __init__(self, tls=None, host="127.0.0.1", port=0):
         self.requests = []
         self.lock = threading.Lock()
         self.scripts = {}
@@ -57,7 +57,7 @@ class Receiver:
         self.tls = tls
         self.connections = 0
         self.open = set()
-        self.listener = socket.create_server((host, 0), backlog=1024)
+        self.listener = socket.create_server((host, port), backlog=1024)
         self.host, self.port = self.listener.getsockname()[:2]
         threading.Thread(target=self.accept, daemon=True).start()
 

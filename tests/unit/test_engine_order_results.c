@@ -115,6 +115,24 @@ static void result__may_come_before_its_202(void **state) {
     assert_int_equal(rig_order(r, id).status, RT_ORDER_ACTIVE);
 }
 
+static void result__may_come_in_the_moment_of_its_202(void **state) {
+    rig *r = *state;
+    assert_int_equal(rig_put_type(r, "key", rig_like("http://127.0.0.1:9/")), RT_OK);
+    const rt_id id = rig_create(r, "key");
+    rt_attempt *a = rig_attempt(r);
+    const uint64_t token = a->token;
+    const rt_outcome accepted = {
+        .job = a->job, .token = token, .reason = RT_REASON_STATUS, .status = 202, .retry_after_ms = -1};
+    rt_engine_outcome(r->engine, &accepted); // decided in the same step as what follows
+    rt_attempt_free(a);
+    const rt_run_answer retry = {.action = RT_RUN_RETRY, .after_ms = 0};
+    assert_int_equal(rig_result(r, id, token, retry), RT_OK);
+    rt_attempt *b = rig_attempt(r);
+    assert_int_equal(b->number, 2);
+    rig_answer(r, b, 200, DONE);
+    assert_int_equal(rig_order(r, id).status, RT_ORDER_ACTIVE);
+}
+
 static void result__that_came_early_is_not_undone_by_an_error(void **state) {
     rig *r = *state;
     assert_int_equal(rig_put_type(r, "key", rig_like("http://127.0.0.1:9/")), RT_OK);
@@ -266,6 +284,7 @@ int main(void) {
         RIG_BOTH(result__202_outlives_a_restart),
         RIG_BOTH(result__end_of_a_202_is_noticed_after_a_restart),
         RIG_BOTH(result__may_come_before_its_202),
+        RIG_BOTH(result__may_come_in_the_moment_of_its_202),
         RIG_BOTH(result__that_came_early_is_not_undone_by_an_error),
         RIG_BOTH(result__without_a_run_is_refused),
         RIG_SOLE(result__run_of_a_life_before_is_made_anew),

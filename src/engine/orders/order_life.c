@@ -112,6 +112,7 @@ static rt_code settle_run(rt_tx *tx, const rt_job *job, rt_order_case *c, rt_set
     const rt_outcome *o = &s->outcome;
     if (o->reason == RT_REASON_STATUS && o->status == 202) { // the result comes later, by rt_order_result
         s->worked = true;
+        s->again = true; // its result may come before this is durable
         rt_job_lease(tx, job, o->token, tx->now_ms + (int64_t)c->type.answer_limit_s * 1000);
         return RT_OK;
     }
