@@ -174,8 +174,8 @@ static inline bool retryd_cancelled(const struct retryd_ctx *ctx) { return ctx->
 static inline void retryd_log(const struct retryd_ctx *ctx, const char *text) { ctx->calls->log(ctx, text); }
 
 /* Members of a JSON object that the call was handed: order->meta or task->kwargs, for plugins that want no
- * library for that. Text is lent for the call; NULL, or false: there is no such member, or it is no string,
- * no integer. */
+ * library for that. Text is lent for the call; NULL, or false: there is no such member, or it is no string
+ * (or one with a NUL in it), no integer. */
 static inline const char *retryd_text(const struct retryd_ctx *ctx, const char *json, const char *name) {
     return ctx->calls->text(ctx, json, name);
 }

@@ -27,12 +27,15 @@ static void hang(void) {
 
 static void crash(void) { (void)raise(SIGSEGV); }
 
-#ifdef ODD_LOAD
-__attribute__((constructor)) static void load(void) { crash(); }
-#endif
-
 /* To the server, past all that retryd has to say. */
 static void write_all(const char *bytes, size_t len) { (void)!write(SERVER_FD, bytes, len); }
+
+#ifdef ODD_LOAD
+__attribute__((constructor)) static void load(void) {
+    if (strcmp(ODD_LOAD, "crash") == 0) crash();
+    else write_all("what?\n\n\n\n\n\n\n", 12);
+}
+#endif
 
 static void flood(void) {
     static const char answer[] = "Artd\2\0\0\0{}";

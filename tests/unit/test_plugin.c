@@ -154,6 +154,7 @@ static void plugin__without_a_plugin_there_is_a_reason(void **state) {
         {"init_refuses", RT_REASON_NO_PLUGIN, "init says: no smartcard in the reader"},
         {"init_crashes", RT_REASON_CRASHED, "while it started"},
         {"load_crashes", RT_REASON_CRASHED, "while it started"},
+        {"load_talks", RT_REASON_NONSENSE, "wrote what is no answer"},
     };
     plugin_rig *r = rig_open((rt_plugins_config){0}, PLUGINS_DIR);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -150,6 +150,7 @@ static void request__what_is_left_out_is_empty_and_what_is_wrong_refused(void **
         rt_code code;
     } rows[] = {
         {"{}", RT_OK},
+        {"{\"kwargs\":{\"n\":\"a\\u0000b\"}}", RT_OK}, // a NUL in what somebody handed over is no reason to refuse
         {"{\"state\":null,\"meta\":null,\"args\":null,\"kwargs\":null}", RT_OK},
         {"", RT_E_INVALID},
         {"[]", RT_E_INVALID},

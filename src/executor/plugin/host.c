@@ -53,7 +53,10 @@ static void host_log(const struct retryd_ctx *ctx, const char *text) {
 }
 
 static const char *host_text(const struct retryd_ctx *ctx, const char *json, const char *name) {
-    return json_string_value(json_object_get(rt_request_object(&host_of(ctx)->request, json), name));
+    const json_t *value = json_object_get(rt_request_object(&host_of(ctx)->request, json), name);
+    const char *text = json_string_value(value);
+    // Rather none than one that ends early.
+    return text != NULL && strlen(text) == json_string_length(value) ? text : NULL;
 }
 
 static bool host_integer(const struct retryd_ctx *ctx, const char *json, const char *name, int64_t *out) {

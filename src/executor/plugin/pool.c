@@ -224,11 +224,16 @@ void rt_run_expire(rt_run *run, int64_t now_ms) {
 
 /* ---- what processes do --------------------------------------------------------------------------------- */
 
-static void nonsense(rt_process *p, const char *why) {
+static void nonsense(rt_process *p, const char *why, int64_t now_ms) {
     rt_run *run = p->run;
-    say(p->pool, why);
     kill_process(p);
-    if (run != NULL) fail(run, RT_REASON_NONSENSE, why);
+    // Without a run nobody would pay for it, and it would be started again and again.
+    if (run == NULL) {
+        start_failed(p->pool, RT_REASON_NONSENSE, why, now_ms);
+    } else {
+        say(p->pool, why);
+        fail(run, RT_REASON_NONSENSE, why);
+    }
 }
 
 /* Takes the body of an answer. */
@@ -268,7 +273,7 @@ static void take_frame(rt_process *p, int64_t now_ms) {
     } else if (busy && kind == RT_FRAME_NONSENSE) {
         fell_short(p, RT_REASON_NONSENSE, p->in.body, now_ms);
     } else {
-        nonsense(p, "the plugin's process spoke without being asked: killed");
+        nonsense(p, "the plugin's process spoke without being asked: killed", now_ms);
     }
     rt_frame_clear(&p->in);
 }
@@ -285,7 +290,7 @@ static void read_socket(rt_process *p, int64_t now_ms) {
         switch (rt_frame_read(&p->in, p->fd, max)) {
         case RT_FRAME_WHOLE: take_frame(p, now_ms); break;
         case RT_FRAME_MORE: return;
-        case RT_FRAME_BAD: nonsense(p, "the plugin's process wrote what is no answer: killed"); break;
+        case RT_FRAME_BAD: nonsense(p, "the plugin's process wrote what is no answer: killed", now_ms); break;
         case RT_FRAME_CLOSED:
             // As a rule it is just dying, and its end will say how; one that lives on without us does so not for long.
             close_socket(p);

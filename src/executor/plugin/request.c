@@ -27,7 +27,7 @@ static const char *string_of(const json_t *root, const char *name) {
 
 rt_code rt_request_init(rt_request *q, rt_str text, rt_err *err) {
     json_error_t at;
-    *q = (rt_request){.root = json_loadb(text.ptr, text.len, 0, &at)};
+    *q = (rt_request){.root = json_loadb(text.ptr, text.len, JSON_ALLOW_NUL, &at)};
     if (!json_is_object(q->root))
         return rt_fail(err, RT_E_INVALID, 0, "the run is no JSON object: %s", at.text);
     const json_t *verb = json_object_get(q->root, "verb");
