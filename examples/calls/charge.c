@@ -6,26 +6,27 @@
  *
  * $RETRYD_URL; $DEPENDENCY, a path; $SPOOL, a folder for when retryd is away too. The event type: see README.md. */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <retryd/client.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char TYPE[] = "card.transaction";
 
-/* What fails of its own: here, that the file is not there. */
+/* Adds a line to a file, which it does not make. */
 static int charge(retry_call *call, void *arg) {
-    FILE *file = fopen(arg, "r+e");
-    if (file == NULL) {
+    const int fd = open(arg, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (fd < 0) {
         retry_call_failed(call, "card-unreachable", strerror(errno));
         return 1;
     }
-    (void)fseek(file, 0, SEEK_END);
-    // More than once for the same card is possible: what it does must bear that, or look the idempotency key up.
-    fprintf(file, "%s\n", (const char *)retry_call_body(call, NULL));
-    return fclose(file);
+    // More than once for the same card is possible: what it does must bear that.
+    const int written = dprintf(fd, "%s\n", (const char *)retry_call_body(call, NULL));
+    return close(fd) != 0 || written < 0;
 }
 
 static int run_all(retry_client *client, char **cards) {

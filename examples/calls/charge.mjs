@@ -1,17 +1,18 @@
 // charge.c in JavaScript: node charge.mjs run CARD… | work, with $RETRYD_URL and $DEPENDENCY.
-import { open } from "node:fs/promises";
+import { constants, open } from "node:fs/promises";
 import { once } from "node:events";
 import { Client, Failure } from "../../clients/js/retryd.js";
 
 const client = new Client(process.env.RETRYD_URL ?? "http://127.0.0.1:8888", { log: (line) => console.error(`charge: ${line}`) });
 
 const charge = client.retryable("card.transaction", async (card) => {
-  // As in the others, a file that is not there is not made; small writes at the end do not get in each other's way.
-  const there = await open(process.env.DEPENDENCY, "r+").catch((error) => { throw new Failure("card-unreachable", error.code); });
-  await there.close();
-  const file = await open(process.env.DEPENDENCY, "a");
-  await file.write(`${card}\n`);
-  await file.close();
+  try {
+    const file = await open(process.env.DEPENDENCY, constants.O_WRONLY | constants.O_APPEND);
+    await file.write(`${card}\n`);
+    await file.close();
+  } catch (error) {
+    throw new Failure("card-unreachable", error.code);
+  }
 });
 
 const [verb, ...cards] = process.argv.slice(2);

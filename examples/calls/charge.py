@@ -14,8 +14,7 @@ client = retryd.Client(os.environ.get("RETRYD_URL", "http://127.0.0.1:8888"), sp
 @client.retryable("card.transaction")
 def charge(card):
     try:
-        with open(os.environ["DEPENDENCY"], "r+") as file:
-            file.seek(0, os.SEEK_END)
+        with open(os.open(os.environ["DEPENDENCY"], os.O_WRONLY | os.O_APPEND), "w") as file:
             print(card, file=file)
     except OSError as error:
         raise retryd.Failure("card-unreachable", error.strerror)
