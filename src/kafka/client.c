@@ -23,9 +23,17 @@ static rt_code set(rd_kafka_conf_t *conf, const char *name, const char *value, r
                    res == RD_KAFKA_CONF_UNKNOWN ? "has no property" : "does not take this value of", name);
 }
 
+static rt_code set_own(rd_kafka_conf_t *conf, const rt_kafka_property own[], size_t count, bool soft, rt_err *err) {
+    rt_code code = RT_OK;
+    for (size_t i = 0; i < count && code == RT_OK; i++) {
+        if (own[i].soft == soft) code = set(conf, own[i].name, own[i].value, err);
+    }
+    return code;
+}
+
 static bool is_own(const char *name, const rt_kafka_property own[], size_t count) {
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(name, own[i].name) == 0) return true;
+        if (!own[i].soft && strcmp(name, own[i].name) == 0) return true;
     }
     return strcmp(name, "bootstrap.servers") == 0 || strcmp(name, "metadata.broker.list") == 0;
 }
@@ -81,9 +89,10 @@ rt_code rt_kafka_conf(const rt_kafka *k, const rt_kafka_property own[], size_t c
     rd_kafka_conf_set_log_cb(conf, on_log);
     rd_kafka_conf_set_opaque(conf, (void *)(uintptr_t)k); // never written through here
     rt_code code = set(conf, "client.id", "retryd", err);
+    if (code == RT_OK) code = set_own(conf, own, count, true, err);
     if (code == RT_OK) code = take_file(conf, k->properties, own, count, err);
     if (code == RT_OK) code = set(conf, "bootstrap.servers", k->brokers, err);
-    for (size_t i = 0; i < count && code == RT_OK; i++) code = set(conf, own[i].name, own[i].value, err);
+    if (code == RT_OK) code = set_own(conf, own, count, false, err);
     if (code != RT_OK) {
         rd_kafka_conf_destroy(conf);
         return code;

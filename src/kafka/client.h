@@ -18,12 +18,12 @@ typedef struct rt_kafka {
     void *ctx;
 } rt_kafka;
 
-/* What a client needs for its promises, and no properties file may change. */
 typedef struct rt_kafka_property {
     const char *name, *value;
+    bool soft; /* a better default than librdkafka's; otherwise what a client's promises need, and no file may change it */
 } rt_kafka_property;
 
-/* Returns an owned *out: brokers and properties of `k`, then `own`. RT_E_INVALID names the line and the property. `k` is
+/* Returns an owned *out: brokers and properties of `k`, and `own`. RT_E_INVALID names the line and the property. `k` is
  * the client's opaque and stays where it is while the client lives: the first member of what other callbacks need. */
 RT_MUST_USE rt_code rt_kafka_conf(const rt_kafka *k, const rt_kafka_property own[], size_t count,
                                   rd_kafka_conf_t **out, rt_err *err);

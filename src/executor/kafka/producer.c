@@ -114,10 +114,11 @@ static void on_error(rd_kafka_t *rk, int error, const char *text, void *opaque) 
         code = rd_kafka_fatal_error(rk, why, sizeof why);
         p->broken = true;
     }
-    const bool first = p->down != code;
+    // Most of what comes here librdkafka has told `say` already.
+    const bool news = p->broken || (code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && p->down != code);
     p->down = code;
     (void)snprintf(p->down_text, sizeof p->down_text, "%s", why[0] != '\0' ? why : text);
-    if (first && p->cfg.kafka.say != NULL) p->cfg.kafka.say(p->cfg.kafka.ctx, true, rt_str_of(p->down_text));
+    if (news && p->cfg.kafka.say != NULL) p->cfg.kafka.say(p->cfg.kafka.ctx, true, rt_str_of(p->down_text));
 }
 
 /* ---- from the inbox to librdkafka ----------------------------------------------------------------------- */
@@ -204,12 +205,12 @@ static rt_code open_client(rt_producer *p, rt_err *err) {
     (void)snprintf(kbytes, sizeof kbytes, "%" PRIu64, kb == 0 ? 1 : kb);
     (void)snprintf(timeout, sizeof timeout, "%d", RT_PRODUCER_ATTEMPT_MS_MAX);
     const rt_kafka_property own[] = {
-        {"enable.idempotence", "true"},
-        {"acks", "all"},
-        {"partitioner", "murmur2_random"},
-        {"queue.buffering.max.messages", messages},
-        {"queue.buffering.max.kbytes", kbytes},
-        {"message.timeout.ms", timeout},
+        {"enable.idempotence", "true", false},
+        {"acks", "all", false},
+        {"partitioner", "murmur2_random", false},
+        {"queue.buffering.max.messages", messages, false},
+        {"queue.buffering.max.kbytes", kbytes, false},
+        {"message.timeout.ms", timeout, false},
     };
     rd_kafka_conf_t *conf;
     rt_code code = rt_kafka_conf(&p->cfg.kafka, own, sizeof own / sizeof *own, &conf, err);

@@ -11,15 +11,19 @@ enum { POLLS_MAX = 1000 };
 
 static rt_code open_consumer(rt_source *s, rt_err *err) {
     const rt_kafka_property own[] = {
-        {"group.id", s->cfg.group},
-        {"partition.assignment.strategy", "cooperative-sticky"},
-        {"enable.auto.commit", "false"},
-        {"enable.auto.offset.store", "false"},
-        {"enable.partition.eof", "false"},
-        {"auto.offset.reset", "error"}, // whether records were lost is to be said, not passed over
-        {"queued.min.messages", "1000"},
-        {"queued.max.messages.kbytes", "4096"}, // a partition
-        {"group.instance.id", s->cfg.instance},
+        {"group.id", s->cfg.group, false},
+        {"partition.assignment.strategy", "cooperative-sticky", false},
+        {"enable.auto.commit", "false", false},
+        {"enable.auto.offset.store", "false", false},
+        {"enable.partition.eof", "false", false},
+        {"auto.offset.reset", "error", false}, // whether records were lost is to be said, not passed over
+        {.name = "queued.min.messages", .value = "1000", .soft = true},
+        {"queued.max.messages.kbytes", "4096", false}, // a partition
+        // A node with a name of its own does not leave when it stops: the others wait so long for it to come back.
+        {.name = "session.timeout.ms", .value = "10000", .soft = true},
+        {.name = "heartbeat.interval.ms", .value = "2000", .soft = true},
+        {.name = "topic.metadata.refresh.interval.ms", .value = "10000", .soft = true}, // new topics and partitions
+        {"group.instance.id", s->cfg.instance, false},
     };
     const size_t count = sizeof own / sizeof *own - (s->cfg.instance[0] == '\0' ? 1 : 0);
     rd_kafka_conf_t *conf;
