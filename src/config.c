@@ -237,7 +237,8 @@ static rt_code unknown(rt_str name, rt_err *err) {
 static rt_code assign(rt_config *c, rt_str name, rt_str value, rt_err *err) {
     const rt_setting *s = find(name);
     if (s != NULL) return set_value(c, s, value, err);
-    return rt_config_plugin_is(name) ? rt_config_plugin_take(&c->plugin, name, value, err) : unknown(name, err);
+    return rt_config_plugin_is(name) ? rt_config_plugin_take(&c->plugin, name, value, err)
+                                     : unknown(name, err);
 }
 
 rt_code rt_config_assign(rt_config *c, const char *assignment, rt_err *err) {
@@ -294,10 +295,11 @@ static char *read_line(char *to, int num, void *stream) {
     return to;
 }
 
-static rt_code append(rt_config *c, const rt_setting *s, const char *value, rt_err *err) {
-    if (s->kind != RT_SETTING_NETWORKS) {
+/* `s` NULL: the setting of a plugin. */
+static rt_code append(rt_config *c, const rt_setting *s, rt_str name, const char *value, rt_err *err) {
+    if (s == NULL || s->kind != RT_SETTING_NETWORKS) {
         return rt_fail(err, RT_E_INVALID, 0,
-                       "a line that begins with a space goes on with a list, but %s is none", s->name);
+                       "a line that begins with a space goes on with a list, but %.*s is none", RT_STR_ARG(name));
     }
     rt_buf all = {0};
     rt_buf_addf(&all, "%s,%s", *text_of(c, s), value);
@@ -315,7 +317,8 @@ static int take_line(void *user, const char *group, const char *key, const char 
     const rt_setting *s = find(rt_buf_str(&name));
     rt_code code;
     if (name.failed) code = rt_fail(&why, RT_E_NOMEM, ENOMEM, "out of memory");
-    else if (s != NULL && r->continues) code = append(r->config, s, value, &why);
+    else if (r->continues && (s != NULL || rt_config_plugin_is(rt_buf_str(&name))))
+        code = append(r->config, s, rt_buf_str(&name), value, &why);
     else code = assign(r->config, rt_buf_str(&name), rt_str_of(value), &why);
     rt_buf_deinit(&name);
     if (code != RT_OK) wrong_line(r, &why);

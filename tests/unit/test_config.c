@@ -103,6 +103,9 @@ static void config__assignments_that_are_refused_say_why(void **state) {
         {"delivery.queue_inflight_max=1", "did you mean delivery.queue_in_flight_max?"},
         {"max_age=1", "did you mean"},
         {"server.readers", "not of the form group.key=value"},
+        {"plugin.Hello.a=1", "\"plugin.Hello.a\" is not of the form plugin.NAME.key"},
+        {"plugin.hello.=1", "not of the form plugin.NAME.key"},
+        {"plugin.hello=1", "there is no setting \"plugin.hello\""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         rt_err err;
@@ -150,6 +153,35 @@ static void config__reads_ini(void **state) {
     assert_int_equal(c->server_readers, 3);
     assert_string_equal(c->delivery_allow_networks, "loopback,10.0.0.0/8,private");
     assert_string_equal(c->log_level, "warn");
+}
+
+/* What retryd does not know goes to the plugin that it is for, as it stands there. */
+static void config__sections_of_plugins_are_kept(void **state) {
+    rt_config *c = *state;
+    rt_err err;
+    rt_plugin_setting got[RT_CONFIG_PLUGIN_MAX];
+    assert_int_equal(rt_config_plugin_list(&c->plugin, got), 0);
+    const rt_str text = RT_STR("[plugin.hello]\ngreeting = Good morning\nempty =\n[log]\nlevel = warn\n"
+                               "[plugin.a-b_1]\nx.y = z");
+    if (rt_config_parse(c, text, "a.conf", &err) != RT_OK) fail_msg("%s", err.msg);
+    assert_int_equal(rt_config_assign(c, "plugin.hello.greeting=Hi", NULL), RT_OK);
+    static const char *const want[][3] = {{"hello", "greeting", "Good morning"},
+                                          {"hello", "empty", ""},
+                                          {"a-b_1", "x.y", "z"},
+                                          {"hello", "greeting", "Hi"}};
+    assert_int_equal(rt_config_plugin_list(&c->plugin, got), 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_string_equal(got[i].plugin.ptr, want[i][0]);
+        assert_string_equal(got[i].key.ptr, want[i][1]);
+        assert_string_equal(got[i].value.ptr, want[i][2]);
+    }
+    const rt_str list = RT_STR("[plugin.hello]\ngreeting = one\n  two\n");
+    assert_int_equal(rt_config_parse(c, list, "b.conf", &err), RT_E_INVALID);
+    assert_non_null(strstr(err.msg, "goes on with a list, but plugin.hello.greeting is none"));
+    for (size_t i = rt_config_plugin_list(&c->plugin, got); i < RT_CONFIG_PLUGIN_MAX; i++) {
+        assert_int_equal(rt_config_assign(c, "plugin.hello.n=1", NULL), RT_OK);
+    }
+    assert_int_equal(rt_config_assign(c, "plugin.hello.n=1", NULL), RT_E_INVALID);
 }
 
 static void config__wrong_lines_are_named(void **state) {
@@ -228,6 +260,7 @@ int main(void) {
         TEST(config__assignments_that_are_refused_say_why),
         TEST(config__networks_know_words),
         TEST(config__reads_ini),
+        TEST(config__sections_of_plugins_are_kept),
         TEST(config__wrong_lines_are_named),
         TEST(config__explains_all_in_a_form_that_it_reads),
         cmocka_unit_test(config__splits_listen_addresses),
