@@ -2,8 +2,8 @@
  * (SubjectPublicKeyInfo).
  *
  * meta: "algorithm" ("rsa", "ec", "ed25519", "ed448", "x25519", "x448"), "bit_length" (rsa: 2048 to 8192; ec:
- * 256, 384 or 521), "name", "passphrase" (the private key is encrypted with it), "payload_content_type"
- * ("application/octet-stream" for DER, otherwise PEM). */
+ * 256, 384 or 521), "name", "pass_phrase" or "passphrase" (the private key is encrypted with it, and it is kept
+ * as private_key_passphrase), "payload_content_type" ("application/octet-stream" for DER, otherwise PEM). */
 #include <openssl/bio.h>
 #include <openssl/ec.h>
 #include <openssl/evp.h>
@@ -46,7 +46,8 @@ static const char *look(const struct retryd_ctx *ctx, const struct retryd_order 
     const char *type = retryd_text(ctx, order->meta, "payload_content_type");
     int64_t bits = 0;
     const bool given = retryd_integer(ctx, order->meta, "bit_length", &bits);
-    *w = (wish){.passphrase = retryd_text(ctx, order->meta, "passphrase")};
+    *w = (wish){.passphrase = retryd_text(ctx, order->meta, "pass_phrase")}; // as Barbican's client spells it
+    if (w->passphrase == NULL) w->passphrase = retryd_text(ctx, order->meta, "passphrase");
     w->der = type != NULL && strcmp(type, "application/octet-stream") == 0;
     if (algorithm == NULL) return "meta.algorithm is missing";
     if (strcasecmp(algorithm, "rsa") == 0) return want_rsa(bits, given, w);
@@ -95,6 +96,17 @@ static bool add_member(struct retryd_reply *reply, const char *role, const wish 
     return written;
 }
 
+static void add_passphrase(struct retryd_reply *reply, const char *passphrase) {
+    const struct retryd_secret secret = {
+        .size = sizeof secret,
+        .name = "private_key_passphrase",
+        .content_type = "text/plain",
+        .payload = passphrase,
+        .payload_len = strlen(passphrase),
+    };
+    retryd_reply_member(reply, "private_key_passphrase", &secret);
+}
+
 static void validate(struct retryd_ctx *ctx, const struct retryd_order *order, struct retryd_reply *reply) {
     wish w;
     const char *why = look(ctx, order, &w);
@@ -108,6 +120,7 @@ static void run(struct retryd_ctx *ctx, const struct retryd_task *task, const st
     (void)look(ctx, order, &w); // validate has refused what cannot be
     EVP_PKEY *pair = make(&w);
     retryd_reply_container(reply, retryd_text(ctx, order->meta, "name"));
+    if (w.passphrase != NULL) add_passphrase(reply, w.passphrase);
     if (pair != NULL && add_member(reply, "private_key", &w, pair, write_private) &&
         add_member(reply, "public_key", &w, pair, write_public)) {
         retryd_reply_done(reply);

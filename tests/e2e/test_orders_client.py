@@ -60,6 +60,15 @@ def test_a_key_pair_is_made_and_read(client):
     assert (container.public_key.secret_type, container.private_key.secret_type) == ("public", "private")
 
 
+def test_a_private_key_is_encrypted_with_the_passphrase(client):
+    new = client.orders.create_asymmetric(name="pair", algorithm="rsa", bit_length=2048, pass_phrase="sesame")
+    seen = finish(client, new.submit())
+    container = client.containers.get(seen.container_ref)
+    assert container.private_key.payload.startswith(b"-----BEGIN ENCRYPTED PRIVATE KEY-----")
+    assert container.private_key_passphrase.payload == "sesame"
+    assert seen.pass_phrase == "sesame"
+
+
 def test_a_certificate_comes_by_way_of_a_retry(server, client):
     begin = time.monotonic()
     ref = client.orders.create_certificate(name="web", request_type="custom", subject_dn="cn=example.org").submit()

@@ -169,7 +169,7 @@ static void asymmetric__makes_pairs(void **state) {
     } rows[] = {
         {"{\"algorithm\":\"rsa\",\"bit_length\":2048,\"name\":\"pair\"}", NULL, false, 2048},
         {"{\"algorithm\":\"RSA\",\"payload_content_type\":\"application/octet-stream\"}", NULL, true, 2048},
-        {"{\"algorithm\":\"ec\",\"bit_length\":384,\"passphrase\":\"s3same\"}", "s3same", false, 384},
+        {"{\"algorithm\":\"ec\",\"bit_length\":384,\"pass_phrase\":\"s3same\"}", "s3same", false, 384},
         {"{\"algorithm\":\"ec\",\"bit_length\":256,\"passphrase\":\"x\",\"payload_content_type\":"
          "\"application/octet-stream\"}",
          "x", true, 256},
