@@ -28,7 +28,7 @@ rt_code rt_queue_named(rt_exchange *x, rt_view *v, rt_str name, bool type, rt_de
     rt_str project;
     rt_str queue = name;
     rt_code code;
-    if (!rt_exchange_header(x, "X-Project-ID", &project) && !rt_call_type_split(name, &project, &queue)) {
+    if (!rt_call_type_split(name, &project, &queue) && !rt_exchange_header(x, "X-Project-ID", &project)) {
         search s = {.arena = arena, .queue = name, .type = type, .left = NAMES_SCAN_MAX};
         code = rt_view_queues(v, 0, find_project, &s);
         if (code != RT_OK) return code;
