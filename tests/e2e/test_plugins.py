@@ -52,6 +52,7 @@ def test_the_example_greets_from_its_settings(start_retryd, hello):
     assert (seen["status"], seen["error_status_code"]) == ("ERROR", "400") and "meta.who is missing" in seen["error_reason"]
 
 
+@pytest.mark.threads
 def test_plugins_go_with_their_server(start_retryd):
     server = start_retryd(DEMO)
     for kind, meta in [("key", {"algorithm": "aes", "bit_length": 128}), ("asymmetric", {"algorithm": "ec", "bit_length": 256})]:
