@@ -72,6 +72,19 @@ def test_attempts_have_an_end_where_the_type_says_so(retryd, receiver):
     assert len(receiver.seen()) == 2
 
 
+def test_what_became_of_orders_is_counted(retryd, receiver):
+    receiver.on("/work", 503, said("retry", after_ms=0), said("done"), said("failed"))
+    worker_type(retryd, receiver)
+    wait_active(retryd, order(retryd))
+    failed = order(retryd)
+    assert wait_end(retryd, failed)["status"] == "ERROR"
+    retryd.delete(f"/v1/orders/{failed}")
+    for name, count in (("orders_created", 2), ("orders_ended", 2), ("orders_deleted", 1), ("order_runs", 4),
+                        ("order_retries", 2), ("orders_repaired", 0)):
+        assert retryd.metric(f"retryd_{name}_total") == count, name
+    assert 'retryd_orders_ended_total{status="ERROR"} 1' in retryd.metrics()
+
+
 def test_failures_in_a_row_are_counted_from_anew_after_a_success(retryd, receiver):
     receiver.on("/work", 500, said("retry", after_ms=0), 500, said("retry", after_ms=0), 500, said("done"))
     worker_type(retryd, receiver, max_attempts=2)
@@ -364,7 +377,6 @@ class Saga:
         return said("done", secret={"payload": run["order"]})
 
 
-@pytest.mark.slow
 def test_orders_end_wherever_the_server_is_killed(start_retryd, receiver):
     server = start_retryd()
     saga = Saga(server)

@@ -51,7 +51,8 @@ static void histogram(rt_buf *b, const char *name, const char *help, const rt_hi
 static void write_counters(rt_buf *b, const rt_metrics *m) {
     static const rt_reason FAILED[] = {
         RT_REASON_STATUS, RT_REASON_TIMEOUT, RT_REASON_CONNECT,         RT_REASON_RESOLVE,      RT_REASON_TLS,
-        RT_REASON_BROKEN, RT_REASON_LOST,    RT_REASON_ADDRESS_REFUSED, RT_REASON_NO_MAIL_RELAY};
+        RT_REASON_BROKEN, RT_REASON_LOST,    RT_REASON_ADDRESS_REFUSED, RT_REASON_NO_MAIL_RELAY,
+        RT_REASON_UNAVAILABLE, RT_REASON_CRASHED, RT_REASON_NONSENSE, RT_REASON_NO_PLUGIN};
     static const rt_reason DEAD[] = {RT_REASON_EXHAUSTED, RT_REASON_REJECTED, RT_REASON_EXPIRED,
                                      RT_REASON_ADDRESS_REFUSED, RT_REASON_NO_MAIL_RELAY};
     counter(b, "retryd_messages_posted_total", "Messages acknowledged to clients.",
@@ -166,6 +167,19 @@ static void write_work(rt_buf *b, const rt_work_metrics *m, const rt_work_gauge 
     }
 }
 
+static void write_orders(rt_buf *b, const rt_order_metrics *m) {
+    counter(b, "retryd_orders_created_total", "Orders acknowledged to clients.", load(&m->counts[RT_ORDER_CREATED]));
+    counter(b, "retryd_orders_deleted_total", "Orders deleted by clients.", load(&m->counts[RT_ORDER_DELETED]));
+    head(b, "retryd_orders_ended_total", "counter", "Orders ended, by status.");
+    rt_buf_addf(b, "retryd_orders_ended_total{status=\"ACTIVE\"} %" PRIu64 "\n", load(&m->counts[RT_ORDER_SUCCEEDED]));
+    rt_buf_addf(b, "retryd_orders_ended_total{status=\"ERROR\"} %" PRIu64 "\n", load(&m->counts[RT_ORDER_FAILED]));
+    counter(b, "retryd_order_runs_total", "Runs of tasks of orders started.", load(&m->runs));
+    counter(b, "retryd_order_retries_total", "Tasks of orders scheduled after their first run.",
+            load(&m->counts[RT_ORDER_RETRIED]));
+    counter(b, "retryd_orders_repaired_total", "Orders found PENDING without a task: must stay 0.",
+            load(&m->counts[RT_ORDER_REPAIRED]));
+}
+
 static void write_server(rt_buf *b, const rt_api *api) {
     if (api->server_stats == NULL) return;
     uint64_t s[4];
@@ -201,6 +215,7 @@ void rt_page_metrics(rt_exchange *x) {
     write_gauges(&b, api, m, &counts);
     write_histograms(&b, m);
     write_work(&b, &m->work, gauges, gauges_count);
+    write_orders(&b, &m->orders);
     write_server(&b, api);
     if (api->more_metrics != NULL) api->more_metrics(api->more_metrics_ctx, &b);
     if (b.failed) {
