@@ -98,6 +98,32 @@ json_t *rt_cli_call(const rt_cli *cli, const char *method, const char *path, con
     return json;
 }
 
+bool rt_cli_lines(const rt_cli *cli, const char *path, FILE *out, char next[RT_CLI_MARKER_BYTES]) {
+    CURL *curl = curl_easy_init();
+    rt_buf answer = {0};
+    long status = 0;
+    char why[WHY_BYTES] = "out of memory";
+    next[0] = '\0';
+    const CURLcode code = curl == NULL ? CURLE_FAILED_INIT : perform(curl, cli, "GET", path, NULL, &answer, &status);
+    const bool done = code == CURLE_OK && status == 200;
+    struct curl_header *header;
+    if (done) {
+        (void)fwrite(answer.ptr == NULL ? "" : answer.ptr, 1, answer.len, out);
+        if (curl_easy_header(curl, "Retryd-Next", 0, CURLH_HEADER, -1, &header) == CURLHE_OK)
+            (void)snprintf(next, RT_CLI_MARKER_BYTES, "%s", header->value);
+    } else if (code != CURLE_OK) {
+        (void)snprintf(why, sizeof why, "cannot reach %s: %s", cli->url, curl_easy_strerror(code));
+    } else {
+        json_t *json = json_loadb(answer.ptr == NULL ? "" : answer.ptr, answer.len, 0, NULL);
+        explain(json, status, why);
+        json_decref(json);
+    }
+    if (!done) (void)fprintf(stderr, "retryctl: %s\n", why);
+    rt_buf_deinit(&answer);
+    curl_easy_cleanup(curl);
+    return done;
+}
+
 void rt_cli_segment(char *out, size_t size, const char *segment) {
     char *encoded = curl_easy_escape(NULL, segment, 0);
     (void)snprintf(out, size, "%s", encoded == NULL ? "" : encoded);

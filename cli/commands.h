@@ -14,7 +14,11 @@ rt_cli_command rt_cli_status, rt_cli_queues, rt_cli_pause, rt_cli_resume, rt_cli
 /* jobs.c */
 rt_cli_command rt_cli_job, rt_cli_attempts, rt_cli_job_delete;
 /* dead.c */
-rt_cli_command rt_cli_dead_list, rt_cli_dead_redrive, rt_cli_dead_delete;
+rt_cli_command rt_cli_dead_list, rt_cli_dead_count, rt_cli_dead_sample, rt_cli_dead_export, rt_cli_dead_redrive,
+    rt_cli_dead_delete;
+/* events.c */
+rt_cli_command rt_cli_event_types, rt_cli_event_type_show, rt_cli_event_type_put, rt_cli_event_type_delete,
+    rt_cli_events_schedule, rt_cli_circuit_open, rt_cli_circuit_close, rt_cli_circuit_auto;
 /* plugin.c */
 rt_cli_command rt_cli_plugin_check;
 /* policy.c */

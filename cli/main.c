@@ -57,13 +57,24 @@ static const struct {
     {"job", "delete", rt_cli_job_delete, "job delete ID", "delete a job of any state"},
     {"job", NULL, rt_cli_job, "job ID", "one job and its attempts"},
     {"attempts", NULL, rt_cli_attempts, "attempts ID", "the attempts of a job"},
-    {"dead", "list", rt_cli_dead_list, "dead list [--queue Q] [--reason R]", "jobs that were given up"},
+    {"event-types", "show", rt_cli_event_type_show, "event-types show TYPE", "its settings, and how its events fare"},
+    {"event-types", "put", rt_cli_event_type_put, "event-types put TYPE JSON|-", "make or change one"},
+    {"event-types", "delete", rt_cli_event_type_delete, "event-types delete TYPE [--force]",
+     "delete one; --force: with events that wait"},
+    {"event-types", NULL, rt_cli_event_types, "event-types [--limit N] [--marker M]", "types of failed calls"},
+    {"events", "schedule", rt_cli_events_schedule,
+     "events schedule TYPE BODY|- [--reason R] [--key K] [--order-key O] [--seconds N]", "hand over a failed call"},
+    {"circuit", "open", rt_cli_circuit_open, "circuit open TYPE|QUEUE", "start nothing, until \"auto\""},
+    {"circuit", "close", rt_cli_circuit_close, "circuit close TYPE|QUEUE", "start whatever fails, until \"auto\""},
+    {"circuit", "auto", rt_cli_circuit_auto, "circuit auto TYPE|QUEUE", "by itself again"},
+    {"dead", "list", rt_cli_dead_list, "dead list [FILTER] [--limit N] [--marker M]", "jobs that were given up"},
     {"dead", "show", rt_cli_job, "dead show ID", "one of them, with its attempts"},
-    {"dead", "redrive", rt_cli_dead_redrive,
-     "dead redrive ID | [--queue Q] [--reason R] [--rate N] [--dry-run]",
+    {"dead", "count", rt_cli_dead_count, "dead count [FILTER] [--by reason|retry_reason|failure|queue]", "how many"},
+    {"dead", "sample", rt_cli_dead_sample, "dead sample [FILTER] [--limit N]", "some of them, by chance"},
+    {"dead", "export", rt_cli_dead_export, "dead export [FILTER]", "all of them with their bodies, as NDJSON"},
+    {"dead", "redrive", rt_cli_dead_redrive, "dead redrive ID | [FILTER] [--rate N] [--dry-run]",
      "try afresh: one, or all that match"},
-    {"dead", "delete", rt_cli_dead_delete, "dead delete ID | --queue Q | --reason R [--dry-run]",
-     "delete one, or all that match"},
+    {"dead", "delete", rt_cli_dead_delete, "dead delete ID | FILTER [--dry-run]", "delete one, or all that match"},
     {"work", NULL, rt_cli_work, "work [--process P] [--entity E]", "what is worked on, and by whom"},
     {"sessions", NULL, rt_cli_sessions, "sessions", "the workers that are alive"},
     {"backoffs", "clear", rt_cli_backoffs_clear, "backoffs clear ENTITY PROCESS", "try again now"},
@@ -105,7 +116,9 @@ static void print_help(FILE *out) {
     (void)fputs("usage: retryctl [--url URL] [--project P] [--token T] [--json] COMMAND\n\n", out);
     for (int i = 0; i < COMMANDS_COUNT; i++) print_line(out, COMMANDS[i].usage, COMMANDS[i].help);
     (void)fputs("\n--url: $RETRYD_URL, or http://127.0.0.1:8888. --project: $RETRYD_PROJECT, or \"default\". "
-                "--token: $RETRYD_TOKEN.\n",
+                "--token: $RETRYD_TOKEN.\n"
+                "FILTER: --queue Q or --type T, --reason R (of death, or of scheduling), --failure F (timeout, 503, 5xx, "
+                "…), --after and --before (a time, or 90s, 15m, 2h, 7d ago), --text T.\n",
                 out);
 }
 
@@ -137,7 +150,11 @@ static bool take_option(rt_cli *cli, int argc, char **argv, int *i) {
         {"--limit", NULL, &cli->limit, NULL},   {"--seconds", NULL, &cli->seconds, NULL},
         {"--rate", NULL, &cli->rate, NULL},     {"--interval", NULL, &cli->interval, NULL},
         {"--json", NULL, NULL, &cli->json},     {"--dry-run", NULL, NULL, &cli->dry_run},
-        {"--once", NULL, NULL, &cli->once},
+        {"--once", NULL, NULL, &cli->once},     {"--force", NULL, NULL, &cli->force},
+        {"--type", &cli->type, NULL, NULL},     {"--failure", &cli->failure, NULL, NULL},
+        {"--after", &cli->after, NULL, NULL},   {"--before", &cli->before, NULL, NULL},
+        {"--text", &cli->text, NULL, NULL},     {"--by", &cli->by, NULL, NULL},
+        {"--key", &cli->key, NULL, NULL},       {"--order-key", &cli->order_key, NULL, NULL},
     };
     for (size_t s = 0; s < sizeof SPOTS / sizeof SPOTS[0]; s++) {
         if (strcmp(argv[*i], SPOTS[s].name) != 0) continue;
