@@ -183,10 +183,10 @@ static void plugin__a_broken_plugin_is_not_started_again_and_again(void **state)
         pause_ms(10);
         took_ms = rt_mono_ms() - began_ms;
     }
-    // At 0, 100, 300 and 700 ms, or later.
+    // At 0, 100, 300 and 700 ms, or later; the next one at 1500 only if the last try was slow to get there.
     int starts = 0;
     for (const char *at = r->log; (at = strstr(at, "no smartcard")) != NULL; at++) starts++;
-    assert_in_range(starts, 1, 4);
+    assert_in_range(starts, 1, 5);
     assert_true(tried > starts);
     closed(r);
 }
