@@ -134,6 +134,18 @@ void rtc_keeper_stop(retry_client *c);
 /* 1 to `max` bytes without control characters; `name` is for the error. NULL is refused. */
 bool rtc_check_word(const char *name, const char *word, size_t max, retry_error *error);
 
+/* An event on its way: the request with all that was left out filled in. Borrows everything. */
+typedef struct rtc_event {
+    const char *type, *content_type, *key;
+    const char *reason, *order_key; /* NULL: none */
+    const void *body;
+    size_t body_bytes;
+    uint32_t deliver_after_s;
+} rtc_event;
+/* Posts it by itself, again as rtc_http_until does. RETRY_SCHEDULED, with receipt->id; or an error. */
+retry_code rtc_event_post(retry_client *c, const rtc_event *e, const atomic_int_fast64_t *until_ms,
+                          const atomic_bool *stop, retry_receipt *receipt, retry_error *error);
+
 /* The thread that sends what is in the spool. */
 retry_code rtc_sender_start(retry_client *c, retry_error *error);
 void rtc_sender_wake(retry_client *c);

@@ -5,14 +5,6 @@
 
 #include "parts.h"
 
-/* An event on its way: the request with all that was left out filled in. Borrows everything. */
-typedef struct event {
-    const char *type, *content_type, *key, *reason, *order_key;
-    const void *body;
-    size_t body_bytes;
-    uint32_t deliver_after_s;
-} event;
-
 bool rtc_check_word(const char *name, const char *word, size_t max, retry_error *error) {
     const size_t len = word == NULL ? 0 : strlen(word);
     bool printable = true;
@@ -23,7 +15,7 @@ bool rtc_check_word(const char *name, const char *word, size_t max, retry_error 
     return false;
 }
 
-static bool check(const event *e, retry_error *error) {
+static bool check(const rtc_event *e, retry_error *error) {
     if (!rtc_check_word("type", e->type, RETRY_TYPE_BYTES_MAX, error)) return false;
     if (!rtc_check_word("key", e->key, RETRY_WORD_BYTES_MAX, error)) return false;
     if (!rtc_check_word("content_type", e->content_type, RETRY_WORD_BYTES_MAX, error)) return false;
@@ -47,7 +39,8 @@ static void take_id(const rtc_answer *answer, retry_receipt *receipt) {
     json_decref(json);
 }
 
-static retry_code post(retry_client *c, const event *e, retry_receipt *receipt, retry_error *error) {
+retry_code rtc_event_post(retry_client *c, const rtc_event *e, const atomic_int_fast64_t *until_ms,
+                          const atomic_bool *stop, retry_receipt *receipt, retry_error *error) {
     char lines[EVENT_HEADERS][HEADER_BYTES];
     const char *headers[EVENT_HEADERS + 1] = {lines[0]};
     size_t count = 1;
@@ -71,14 +64,13 @@ static retry_code post(retry_client *c, const event *e, retry_receipt *receipt, 
     const rtc_ask ask = {.method = "POST",
                          .path = path,
                          .body = e->body == NULL ? "" : e->body,
-                         .headers = headers,
                          .body_bytes = e->body_bytes,
+                         .headers = headers,
                          .content_type = e->content_type,
-                         .timeout_ms = c->timeout_ms};
+                         .timeout_ms = c->timeout_ms,
+                         .stop = stop};
     rtc_answer answer;
-    // With a spool there is a better place to wait than this call.
-    const atomic_int_fast64_t until_ms = c->spool == NULL ? rtc_now_ms() + c->timeout_ms : 0;
-    const retry_code code = rtc_http_until(c, &ask, &until_ms, &answer, error);
+    const retry_code code = rtc_http_until(c, &ask, until_ms, &answer, error);
     if (code == RETRY_OK) take_id(&answer, receipt);
     free(answer.text);
     free(path);
@@ -93,7 +85,7 @@ static bool set_text(json_t *json, const char *name, const char *text) {
 
 /* An event of the batch request, its type, and when it was spooled, since deliver_after counts from then.
  * Owned text. */
-static char *spool_text(const event *e, retry_error *error) {
+static char *spool_text(const rtc_event *e, retry_error *error) {
     char *body = rtc_base64(e->body, e->body_bytes);
     json_t *json = json_object();
     bool ok = body != NULL && json != NULL && set_text(json, "type", e->type) &&
@@ -111,7 +103,7 @@ static char *spool_text(const event *e, retry_error *error) {
     return text;
 }
 
-static retry_code spool(retry_client *c, const event *e, retry_error *error) {
+static retry_code spool(retry_client *c, const rtc_event *e, retry_error *error) {
     char *text = spool_text(e, error);
     if (text == NULL) return RETRY_E_INVALID;
     const retry_code code = rtc_spool_add(c->spool, text, strlen(text), error);
@@ -121,7 +113,7 @@ static retry_code spool(retry_client *c, const event *e, retry_error *error) {
 }
 
 /* What has an order key must not overtake what waits. */
-static bool must_wait(retry_client *c, const event *e) {
+static bool must_wait(retry_client *c, const rtc_event *e) {
     if (c->spool == NULL) return false;
     return atomic_load(&c->away) || (e->order_key != NULL && !rtc_spool_is_empty(c->spool));
 }
@@ -132,18 +124,20 @@ retry_code retry_schedule(retry_client *client, const char *type, const retry_re
     rtc_take_config(&r, sizeof r, request);
     retry_receipt mine = {0};
     rtc_new_key(mine.key);
-    const event e = {.type = type,
-                     .key = r.key == NULL ? mine.key : r.key,
-                     .reason = r.reason,
-                     .order_key = r.order_key,
-                     .content_type = r.content_type == NULL ? "application/octet-stream" : r.content_type,
-                     .body = r.body,
-                     .body_bytes = r.body_bytes,
-                     .deliver_after_s = r.deliver_after_s};
+    const rtc_event e = {.type = type,
+                         .key = r.key == NULL ? mine.key : r.key,
+                         .reason = r.reason,
+                         .order_key = r.order_key,
+                         .content_type = r.content_type == NULL ? "application/octet-stream" : r.content_type,
+                         .body = r.body,
+                         .body_bytes = r.body_bytes,
+                         .deliver_after_s = r.deliver_after_s};
     retry_code code = RETRY_E_INVALID;
     if (check(&e, error)) {
         const bool waits = must_wait(client, &e);
-        if (!waits) code = post(client, &e, &mine, error);
+        // With a spool there is a better place to wait than this call.
+        const atomic_int_fast64_t until_ms = client->spool == NULL ? rtc_now_ms() + client->timeout_ms : 0;
+        if (!waits) code = rtc_event_post(client, &e, &until_ms, NULL, &mine, error);
         if (!waits && code == RETRY_E_AWAY && client->spool != NULL && !atomic_exchange(&client->away, true))
             rtc_log(client, RETRY_LOG_WARNING, "%s does not answer; events go to the spool", client->url);
         if (client->spool != NULL && (waits || code == RETRY_E_AWAY)) code = spool(client, &e, error);

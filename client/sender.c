@@ -43,8 +43,35 @@ static retry_code refuse(retry_client *c, const rtc_spool_line *line, int status
     return code;
 }
 
+static const char *text_of(const json_t *json, const char *name) {
+    return json_string_value(json_object_get(json, name));
+}
+
+/* By itself, in the way of its first attempt: what fits into a request then fits now. */
+static retry_code post_one(retry_client *c, const rtc_spool_line *line, retry_error *error) {
+    static const atomic_int_fast64_t ONCE = 0;
+    json_t *json = parse(line);
+    rtc_event e = {.type = text_of(json, "type"),
+                   .key = text_of(json, "idempotency_key"),
+                   .content_type = text_of(json, "content_type"),
+                   .reason = text_of(json, "reason"),
+                   .order_key = text_of(json, "order_key"),
+                   .deliver_after_s = (uint32_t)json_integer_value(json_object_get(json, "deliver_after"))};
+    const char *base64 = text_of(json, "body_base64");
+    char *body = base64 == NULL ? NULL : rtc_unbase64(base64, &e.body_bytes);
+    e.body = body;
+    retry_receipt receipt;
+    retry_code code = RETRY_OK;
+    if (e.type == NULL || e.key == NULL || e.content_type == NULL || body == NULL)
+        code = rtc_fail(error, RETRY_E_REFUSED, "this is no event");
+    else code = rtc_event_post(c, &e, &ONCE, &c->sender_stops, &receipt, error);
+    free(body);
+    json_decref(json);
+    return code == RETRY_SCHEDULED ? RETRY_OK : code;
+}
+
 /* Sends lines[count] in one request, of which all or none is done. */
-static retry_code post(retry_client *c, const rtc_spool_line *lines, size_t count, retry_error *error) {
+static retry_code post_many(retry_client *c, const rtc_spool_line *lines, size_t count, retry_error *error) {
     json_t *events = json_array();
     for (size_t i = 0; i < count; i++) {
         json_t *event = parse(&lines[i]);
@@ -66,8 +93,6 @@ static retry_code post(retry_client *c, const rtc_spool_line *lines, size_t coun
         rtc_answer answer;
         code = rtc_http(c, &ask, &answer, error);
         free(answer.text);
-        // A token that is wrong may be put right; no event is to blame for it.
-        if (answer.status == 401 || answer.status == 403) code = RETRY_E_AWAY;
     }
     free(text);
     json_decref(body);
@@ -81,7 +106,9 @@ static retry_code send_batch(retry_client *c, const rtc_spool_batch *batch, retr
     size_t done = 0, at_once = batch->count;
     while (done < batch->count && !atomic_load(&c->sender_stops)) {
         const rtc_spool_line *first = &batch->lines[done];
-        retry_code code = post(c, first, at_once, error);
+        retry_code code = at_once == 1 ? post_one(c, first, error) : post_many(c, first, at_once, error);
+        // A token that is wrong may be put right; no event is to blame for it.
+        if (code == RETRY_E_REFUSED && (error->status == 401 || error->status == 403)) return RETRY_E_AWAY;
         if (code == RETRY_E_REFUSED && at_once > 1) {
             at_once = 1;
             continue;

@@ -7,6 +7,7 @@ import re
 import threading
 import time
 import zlib
+from base64 import b64decode
 from contextlib import contextmanager
 
 from retryd import Away, Error, Refused, SpoolFull, _pause
@@ -211,32 +212,28 @@ class Sender:
 
     def _send(self, segment, lines):
         try:
-            self._post(lines)
+            self._post([json.loads(text) for text, _ in lines])
             self._spool.done(segment, lines[-1][1])
         except Refused as refusal:
-            if len(lines) == 1:
-                self._client._log(f"an event of the spool is refused, see refused.ndjson: {refusal}")
-                event = json.loads(lines[0][0])
-                self._spool.refuse({"status": refusal.status, "why": str(refusal), "event": event})
-                self._spool.done(segment, lines[0][1])
+            if refusal.status in (401, 403):  # a token that is wrong may be put right; no event is to blame for it
+                raise Away(str(refusal), refusal.status) from refusal
+            if len(lines) > 1:
+                for line in lines:  # to find out which
+                    self._send(segment, [line])
                 return
-            for line in lines:  # to find out which
-                self._send(segment, [line])
+            self._client._log(f"an event of the spool is refused, see refused.ndjson: {refusal}")
+            self._spool.refuse({"status": refusal.status, "why": str(refusal), "event": json.loads(lines[0][0])})
+            self._spool.done(segment, lines[0][1])
         if self._client._away:
             self._client._away = False
             self._client._log("the server answers again")
 
-    def _post(self, lines):
-        events = []
-        for text, _ in lines:
-            event = json.loads(text)
+    def _post(self, events):
+        for event in events:
             rested = int(time.time()) - event.pop("spooled_at", 0)
             if "deliver_after" in event:
                 event["deliver_after"] = max(0, event["deliver_after"] - max(0, rested))
-            events.append(event)
-        try:
+        if len(events) == 1:  # in the way of its first attempt: what fits into a request then fits now
+            self._client._post(events[0], b64decode(events[0]["body_base64"]))
+        else:
             self._client.ask("POST", "/v1/events", {"events": events})
-        except Refused as refusal:
-            if refusal.status in (401, 403):  # a token that is wrong may be put right; no event is to blame for it
-                raise Away(str(refusal), refusal.status) from refusal
-            raise

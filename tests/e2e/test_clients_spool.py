@@ -176,6 +176,17 @@ def test_what_the_server_refuses_is_put_aside_and_holds_up_nothing(server, tmp_p
     assert [(line["status"], line["event"]["type"]) for line in refused] == [(404, "unknown")]
 
 
+def test_the_largest_event_goes_through_the_spool_too(server, fleet, tmp_path):
+    """As large as a request may be (1 MiB), so that its base64 would be too large."""
+    body = "x" * 1000000
+    with client_library.Client(server.url, spool=str(tmp_path / "spool")) as client:
+        server.kill()
+        assert [client.schedule(TYPE, text).spooled for text in ("small", body, "small")] == [True] * 3
+        server.start()
+        assert client.flush(30)
+        assert take_all(client) == ["small", body, "small"]
+
+
 def test_a_full_spool_says_so(server, tmp_path):
     with client_library.Client(server.url, spool=str(tmp_path / "spool"), spool_bytes_max=1000) as client:
         server.kill()

@@ -86,7 +86,8 @@ static json_t *type_in(const char *path) {
 
 static unsigned post_event(kit *k, struct MHD_Connection *connection, const char *path, const char *body,
                            size_t len, json_t **answer) {
-    if (strstr(path, "unknown") != NULL) return 404;
+    if (ends_with(path, "/unknown")) return 404;
+    if (len == 3 && memcmp(body, "bad", 3) == 0) return 400;
     json_t *event =
         json_pack("{s:o,s:s%,s:o,s:o,s:o,s:o,s:o}", "type", type_in(path), "body", body, len, "key",
                   header(connection, "Idempotency-Key"), "reason", header(connection, "Retry-Reason"),

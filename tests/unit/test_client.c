@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -45,7 +46,8 @@ static void schedule__hands_over_all_that_was_said(void **state) {
                                           {"order_key", "card 7"},
                                           {"deliver_after", "60"},
                                           {"content_type", "application/json"}};
-    for (size_t i = 0; i < sizeof WANT / sizeof WANT[0]; i++) kit_assert_field(events, 0, WANT[i][0], WANT[i][1]);
+    for (size_t i = 0; i < sizeof WANT / sizeof WANT[0]; i++)
+        kit_assert_field(events, 0, WANT[i][0], WANT[i][1]);
     kit_assert_field(events, 1, "type", "a type");
     kit_assert_field(events, 1, "key", receipt.key);
     kit_assert_field(events, 1, "reason", NULL);
@@ -132,7 +134,8 @@ static void spool__doubles_nothing_when_answers_are_lost(void **state) {
     kit_fixture *f = *state;
     retry_client *c = kit_client(f->kit, f->spool, PATIENT_MS);
     kit_upset(f->kit, "/a", 0, 1);
-    assert_int_equal(kit_schedule(c, "a", "1", NULL, NULL, NULL), RETRY_SPOOLED); // it is there, but who knows
+    assert_int_equal(kit_schedule(c, "a", "1", NULL, NULL, NULL),
+                     RETRY_SPOOLED); // it is there, but who knows
     assert_int_equal(retry_flush(c, PATIENT_MS, NULL), RETRY_OK);
     kit_leave(f->kit);
     assert_int_equal(kit_schedule(c, "a", "2", NULL, NULL, NULL), RETRY_SPOOLED);
@@ -154,6 +157,61 @@ static void spool__is_sent_by_the_next_process(void **state) {
     c = kit_client(f->kit, f->spool, PATIENT_MS);
     assert_int_equal(retry_flush(c, PATIENT_MS, NULL), RETRY_OK);
     assert_bodies(f->kit, (const char *[]){"1"}, 1);
+    retry_client_close(c);
+}
+
+static void spool__lets_no_order_key_overtake_what_another_process_left(void **state) {
+    kit_fixture *f = *state;
+    retry_client *c = kit_client(f->kit, f->spool, PATIENT_MS);
+    rtc_spool *other;
+    assert_int_equal(rtc_spool_open(f->spool, 1 << 20, &other, NULL), RETRY_OK);
+    assert_true(rtc_spool_lead(other)); // the client cannot send meanwhile
+    static const char LINE[] =
+        "{\"type\":\"a\",\"idempotency_key\":\"k\",\"content_type\":\"x/y\",\"body_base64\":\"MQ==\"}";
+    assert_int_equal(rtc_spool_add(other, LINE, strlen(LINE), NULL), RETRY_OK);
+    assert_int_equal(kit_schedule(c, "a", "2", "o", NULL, NULL), RETRY_SPOOLED);
+    assert_int_equal(kit_schedule(c, "a", "3", NULL, NULL, NULL), RETRY_SCHEDULED);
+    rtc_spool_yield(other);
+    assert_int_equal(retry_flush(c, PATIENT_MS, NULL), RETRY_OK);
+    assert_bodies(f->kit, (const char *[]){"3", "1", "2"}, 3);
+    rtc_spool_close(other);
+    retry_client_close(c);
+}
+
+static void spool__delays_count_from_when_it_was_spooled(void **state) {
+    kit_fixture *f = *state;
+    retry_client *c = kit_client(f->kit, f->spool, PATIENT_MS);
+    kit_leave(f->kit);
+    retry_request request = RETRY_REQUEST("later", 5);
+    request.deliver_after_s = 1000;
+    assert_int_equal(retry_schedule(c, "a", &request, NULL, NULL), RETRY_SPOOLED);
+    retry_client_close(c);
+    rtc_spool *spool;
+    assert_int_equal(rtc_spool_open(f->spool, 1 << 20, &spool, NULL), RETRY_OK);
+    char line[256];
+    static const int RESTED_S[] = {400, 2000, -50}; // the last: the clock was set back
+    for (size_t i = 0; i < 3; i++) {
+        const int len =
+            snprintf(line, sizeof line,
+                     "{\"type\":\"a\",\"idempotency_key\":\"k%zu\",\"content_type\":\"x/y\",\"body_base64\":"
+                     "\"MQ==\",\"deliver_after\":1000,\"spooled_at\":%lld}",
+                     i, (long long)time(NULL) - RESTED_S[i]);
+        assert_int_equal(rtc_spool_add(spool, line, (size_t)len, NULL), RETRY_OK);
+    }
+    rtc_spool_close(spool);
+    kit_return(f->kit);
+    c = kit_client(f->kit, f->spool, PATIENT_MS);
+    assert_int_equal(retry_flush(c, PATIENT_MS, NULL), RETRY_OK);
+    json_t *events = kit_events(f->kit);
+    assert_int_equal(json_array_size(events), 4);
+    static const json_int_t LEFT_S[] = {1000, 600, 0, 1000};
+    for (size_t i = 0; i < 4; i++) {
+        const json_int_t left =
+            json_integer_value(json_object_get(json_array_get(events, i), "deliver_after"));
+        assert_in_range(left, LEFT_S[i] < 10 ? 0 : LEFT_S[i] - 10,
+                        LEFT_S[i]); // the test may take a while itself
+    }
+    json_decref(events);
     retry_client_close(c);
 }
 
@@ -193,10 +251,10 @@ static void spool__waits_where_only_the_token_is_wrong(void **state) {
     retry_client *c = kit_client(f->kit, f->spool, PATIENT_MS);
     kit_leave(f->kit);
     assert_int_equal(kit_schedule(c, "a", "1", NULL, NULL, NULL), RETRY_SPOOLED);
-    kit_upset(f->kit, "/v1/events", 401, 2);
+    kit_upset(f->kit, "/a", 401, 2);
     kit_return(f->kit);
     assert_int_equal(retry_flush(c, PATIENT_MS, NULL), RETRY_OK);
-    assert_int_equal(kit_asked(f->kit, "/v1/events"), 3);
+    assert_int_equal(kit_asked(f->kit, "/a"), 3);
     assert_bodies(f->kit, (const char *[]){"1"}, 1);
     retry_client_close(c);
 }
@@ -270,6 +328,8 @@ int main(void) {
         WITH_SERVER(spool__takes_what_the_server_does_not_and_sends_it_in_order),
         WITH_SERVER(spool__doubles_nothing_when_answers_are_lost),
         WITH_SERVER(spool__is_sent_by_the_next_process),
+        WITH_SERVER(spool__lets_no_order_key_overtake_what_another_process_left),
+        WITH_SERVER(spool__delays_count_from_when_it_was_spooled),
         WITH_SERVER(spool__puts_aside_only_what_the_server_will_not_have),
         WITH_SERVER(spool__waits_where_only_the_token_is_wrong),
         WITH_SERVER(spool__is_full_at_its_bound),

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -292,6 +293,31 @@ static void spool__refuses_what_is_beyond_its_bound_and_has_room_again(void **st
     rtc_spool_close(small);
 }
 
+static void spool__takes_a_failed_write_back(void **state) {
+    fixture *f = *state;
+    char text[61];
+    memset(text, 'x', 60);
+    text[60] = '\0';
+    add(f->spool, text); // 70 bytes
+    struct rlimit before, tight;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    tight = (struct rlimit){.rlim_cur = 100, .rlim_max = before.rlim_max};
+    (void)signal(SIGXFSZ, SIG_IGN); // the write fails, after 30 bytes, with EFBIG: as on a full disk
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
+    retry_error error;
+    const retry_code code = rtc_spool_add(f->spool, text, 60, &error);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    (void)signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(code, RETRY_E_IO);
+    assert_string_equal(error.message, "spool: write: File too large");
+    assert_int_equal(segment_bytes(f, 1), 70);
+    add(f->spool, "next");
+    take(f->spool, text);
+    take(f->spool, "next");
+    assert_empty(f->spool);
+    assert_int_equal(damaged(f->spool), 0);
+}
+
 static void spool__says_why_it_cannot_be_opened(void **state) {
     fixture *f = *state;
     char path[128];
@@ -432,6 +458,7 @@ int main(void) {
         SPOOL(spool__survives_a_write_that_was_cut_at_any_byte),
         SPOOL(spool__skips_a_line_with_any_byte_changed),
         SPOOL(spool__refuses_what_is_beyond_its_bound_and_has_room_again),
+        SPOOL(spool__takes_a_failed_write_back),
         SPOOL(spool__says_why_it_cannot_be_opened),
         SPOOL(spool__is_shared_but_sent_by_one),
         SPOOL(spool__keeps_the_order_of_each_of_many_threads),
