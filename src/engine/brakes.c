@@ -52,6 +52,7 @@ uint32_t rt_lane_brakes_room(const rt_lane_brakes *b, uint32_t under_way, int64_
     uint32_t room = circuit_room(b, under_way, now_ms, again_ms);
     if (room > 0) room = smaller(room, pace_room(b, now_ms, again_ms));
     if (room == 0) return 0;
+    *again_ms = INT64_MAX; // it need not wait for a time
     const uint32_t rate = rt_rate_room(&b->rate, b->rate_per_s, now_ms);
     if (rate == 0) *again_ms = rt_rate_next_ms(&b->rate, b->rate_per_s, now_ms);
     return smaller(room, rate);

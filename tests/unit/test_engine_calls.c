@@ -363,6 +363,79 @@ static void settle__what_is_rejected_or_too_old_is_dead(void **state) {
     assert_int_equal(kit_job(k, old).reason, RT_REASON_EXPIRED);
 }
 
+/* ---- plugins ------------------------------------------------------------------------------------------- */
+
+/* In place of the reader of JSON: one letter an answer. */
+static rt_code read_letter(rt_str text, rt_arena *arena, rt_run_answer *out, rt_err *err) {
+    (void)arena;
+    *out = (rt_run_answer){.after_ms = -1, .reason = RT_STR("why")};
+    switch (text.len == 1 ? text.ptr[0] : '?') {
+    case 'd': out->action = RT_RUN_DONE; return RT_OK;
+    case 'f': out->action = RT_RUN_FAILED; return RT_OK;
+    case 'u': out->action = RT_RUN_UNAVAILABLE; return RT_OK;
+    case 'r':
+        out->action = RT_RUN_RETRY;
+        out->after_ms = 70000;
+        return RT_OK;
+    default: return rt_fail(err, RT_E_INVALID, 0, "no such letter");
+    }
+}
+
+static void plugin_says(kit *k, rt_id id, char letter) {
+    // The store may make the decision start over: the outcome is lent for as long as that takes.
+    char answer[] = {letter};
+    rt_settle s;
+    const rt_outcome o = {.job = id, .token = 7, .reason = RT_REASON_STATUS, .status = 200, .retry_after_ms = -1,
+                          .answer = answer, .answer_len = 1};
+    rt_settle_init(&s, &o, false);
+    assert_int_equal(kit_run(k, &s.cmd), RT_OK);
+}
+
+static void plugin__is_asked_to_run_the_call_and_believed(void **state) {
+    kit *k = *state;
+    k->settings.read_run = read_letter;
+    rt_call_type like = call_type();
+    like.target = RT_STR("plugin:x");
+    assert_int_equal(call_put(k, "t", like), RT_OK);
+    rt_call_item item = {.payload = RT_STR("a\"b"), .reason = RT_STR("r")};
+    assert_int_equal(call_schedule_item(k, "t", &item), RT_OK);
+    rt_attempt *a;
+    assert_true(call_start(k, item.id, &a));
+    assert_string_equal(a->url.ptr, "plugin:x");
+    assert_true(a->answer_max > 0);
+    assert_non_null(strstr(a->body.ptr, "\"task\":\"call\""));
+    assert_non_null(strstr(a->body.ptr, "\"meta\":{\"type\":\"t\",\"reason\":\"r\",\"order_key\":\"\",\"content_type\":\"\","
+                                        "\"body\":\"a\\\"b\"}"));
+    rt_attempt_free(a);
+    plugin_says(k, item.id, 'r');
+    assert_int_equal(kit_job(k, item.id).due_ms, KIT_START_MS + 70000);
+    assert_int_equal(kit_last_event(k, item.id).reason, RT_REASON_UNAVAILABLE);
+    plugin_says(k, item.id, '?');
+    assert_int_equal(kit_last_event(k, item.id).reason, RT_REASON_NONSENSE);
+    plugin_says(k, item.id, 'd');
+    assert_int_equal(kit_job(k, item.id).state, RT_JOB_DONE);
+    const rt_id second = call_schedule(k, "t", NULL);
+    plugin_says(k, second, 'u');
+    assert_int_equal(kit_job(k, second).state, RT_JOB_SCHEDULED);
+    plugin_says(k, second, 'f');
+    assert_int_equal(kit_job(k, second).state, RT_JOB_DEAD);
+    assert_int_equal(kit_job(k, second).reason, RT_REASON_FAILED);
+    assert_true(rt_str_eq(kit_last_event(k, second).text, RT_STR("why")));
+}
+
+static void plugin__gets_what_is_no_utf8_as_base64(void **state) {
+    kit *k = *state;
+    rt_call_type like = call_type();
+    like.target = RT_STR("plugin:x");
+    assert_int_equal(call_put(k, "t", like), RT_OK);
+    rt_call_item item = {.payload = RT_STR("\xff\x00z")};
+    assert_int_equal(call_schedule_item(k, "t", &item), RT_OK);
+    rt_attempt *a;
+    assert_true(call_start(k, item.id, &a));
+    assert_non_null(strstr(a->body.ptr, "\"body_base64\":\"/wB6\""));
+    rt_attempt_free(a);
+}
+
 /* ---- lines --------------------------------------------------------------------------------------------- */
 
 static void line__the_next_starts_after_the_one_before_it_ended(void **state) {
@@ -558,6 +631,8 @@ int main(void) {
         KIT_BOTH(settle__follows_the_backoff),
         KIT_BOTH(settle__heeds_retry_after_if_the_policy_says_so),
         KIT_BOTH(settle__what_is_rejected_or_too_old_is_dead),
+        KIT_BOTH(plugin__is_asked_to_run_the_call_and_believed),
+        KIT_BOTH(plugin__gets_what_is_no_utf8_as_base64),
         KIT_BOTH(line__the_next_starts_after_the_one_before_it_ended),
         KIT_BOTH(line__holds_a_delay_until_its_turn),
         KIT_BOTH(line__closes_up_wherever_one_is_deleted),

@@ -1,8 +1,9 @@
 #include "engine/calls/call_parts.h"
+#include "engine/calls/call_plugin.h"
 #include "engine/calls/circuit.h"
-#include "engine/calls/line.h"
 #include "engine/job.h"
 #include "engine/life.h"
+#include "port/run.h"
 
 /* ---- starting ------------------------------------------------------------------------------------------ */
 
@@ -27,12 +28,26 @@ static void write_headers(rt_buf *b, const rt_call_type *type, const rt_call *ca
     if (!kafka) add_header(b, prefix, "order-key", call->order_key); // there it is the record's key
 }
 
+static rt_code start_plugin(rt_tx *tx, const rt_job *job, const rt_call_type *type, const rt_call *call,
+                            rt_start *start) {
+    const uint32_t timeout_ms = type->delivery.attempt_timeout_s * 1000;
+    const rt_attempt like = {
+        .timeout_ms = timeout_ms,
+        .answer_max = RT_RUN_ANSWER_MAX,
+        .url = type->target,
+        .body = rt_call_plugin_run(tx, job, call, start->token, tx->now_ms + timeout_ms),
+    };
+    if (like.body.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a run");
+    return rt_start_attempt(tx, job, like, start);
+}
+
 static rt_code start_attempt(rt_tx *tx, const rt_job *job, const rt_call_type *type, rt_start *start) {
     rt_str body;
     rt_call call;
     rt_code code = rt_view_body(tx->view, job->body, &body);
     if (code != RT_OK) return code == RT_E_ABSENT ? RT_E_CORRUPT : code;
     if (!rt_call_decode(body, &call)) return rt_fail(tx->err, RT_E_CORRUPT, 0, "an event cannot be read");
+    if (rt_attempt_target(type->target) == RT_TARGET_PLUGIN) return start_plugin(tx, job, type, &call, start);
     rt_buf headers = {0};
     write_headers(&headers, type, &call);
     const rt_id_text id = rt_id_format(tx->store->tag, job->id);
@@ -105,6 +120,9 @@ static rt_code settle(rt_tx *tx, const rt_job *job, rt_settle *s) {
         .retry_after_ms = o->retry_after_ms,
         .attempt = rt_settle_event(job, o),
     };
+    if (o->reason == RT_REASON_STATUS && rt_attempt_target(type.target) == RT_TARGET_PLUGIN)
+        code = rt_call_plugin_judge(tx, o, &news);
+    if (code != RT_OK) return code;
     s->worked = news.verdict == RT_VERDICT_SUCCESS ||
                 (news.verdict == RT_VERDICT_REJECTED && o->reason == RT_REASON_STATUS);
     news.target_failed = !s->worked;
