@@ -24,9 +24,16 @@ rt_command *rt_command_list_pop(rt_command_list *l) {
     return cmd;
 }
 
-static uint64_t clock_us(const rt_engine *e) {
-    return e->settings.mono_us == NULL ? 0 : e->settings.mono_us();
+void rt_command_list_put_back(rt_command_list *l, rt_command_list *first) {
+    if (first->count == 0) return;
+    first->last->next = l->first;
+    if (l->first == NULL) l->last = first->last;
+    l->first = first->first;
+    l->count += first->count;
+    *first = (rt_command_list){0};
 }
+
+uint64_t rt_engine_us(const rt_engine *e) { return e->settings.mono_us == NULL ? 0 : e->settings.mono_us(); }
 
 rt_batch *rt_batch_open(rt_engine *e) {
     if (e->open != NULL) return e->open;
@@ -43,7 +50,7 @@ rt_batch *rt_batch_open(rt_engine *e) {
         return NULL;
     }
     b->no = ++e->batch_no;
-    b->begun_us = clock_us(e);
+    b->begun_us = rt_engine_us(e);
     b->ready_from = e->ready_after;
     e->open = b;
     return b;
@@ -276,7 +283,7 @@ static void decide_list(rt_engine *e, rt_command_list *list, size_t max) {
             if (!decide_once(e, cmd)) {
                 rt_command_list_push(&again, cmd);
             } else if (e->open != NULL) {
-                rt_command_list_push(&e->open->commands, cmd);
+                rt_command_list_push(list == &e->own ? &e->open->own : &e->open->commands, cmd);
             } else { // no batch could be had: nothing was promised
                 cmd->done(cmd);
             }
@@ -284,22 +291,19 @@ static void decide_list(rt_engine *e, rt_command_list *list, size_t max) {
         if (again.count == 0) return;
         if (round + 1 == RT_LOAD_ROUNDS_MAX || rt_store_load(e->store, &e->err) != RT_OK) break;
         max += again.count;
-        // What was decided again stands before what came later.
-        again.last->next = list->first;
-        if (list->first == NULL) list->last = again.last;
-        list->first = again.first;
-        list->count += again.count;
-        again = (rt_command_list){0};
+        rt_command_list_put_back(list, &again); // what is decided again stands before what came later
     }
     rt_command *cmd;
     while ((cmd = rt_command_list_pop(&again)) != NULL) {
         cmd->code = rt_fail(&cmd->err, RT_E_UNAVAILABLE, 0, "the store does not answer");
-        if (e->open != NULL) rt_command_list_push(&e->open->commands, cmd);
+        if (e->open != NULL) rt_command_list_push(list == &e->own ? &e->open->own : &e->open->commands, cmd);
         else cmd->done(cmd);
     }
 }
 
 void rt_batch_decide(rt_engine *e, size_t max) {
+    if (max > e->batch_max) max = e->batch_max;
+    rt_warm_commands(e, max);
     // Outcomes and upkeep first: they free what new work needs. Not while the store is known to be failing.
     if (e->now_ms >= e->store_pause_until_ms) decide_list(e, &e->own, e->own.count);
     decide_list(e, &e->inbox, max);
@@ -320,7 +324,7 @@ void rt_batch_submit(rt_engine *e) {
     rt_batch *b = e->open;
     if (b == NULL) return;
     e->open = NULL;
-    if (b->commands.first == NULL && b->flights == NULL && b->tally.changes == 0 && !b->tidied) {
+    if (b->commands.first == NULL && b->own.first == NULL && b->flights == NULL && b->tally.changes == 0 && !b->tidied) {
         rt_store_abandon(e->store);
         rt_batch_free(b);
         return;
@@ -331,131 +335,4 @@ void rt_batch_submit(rt_engine *e) {
     e->ended_last = b;
     e->ended_count++;
     rt_store_commit(e->store, b->no);
-}
-
-static void add(atomic_uint_fast64_t *counter, uint64_t n) {
-    if (n > 0) atomic_fetch_add_explicit(counter, n, memory_order_relaxed);
-}
-
-static void count_tally(rt_metrics *m, const rt_tally *t) {
-    add(&m->messages_posted, t->posted);
-    add(&m->messages_claimed, t->claimed);
-    add(&m->messages_deleted, t->deleted);
-    add(&m->messages_expired, t->expired);
-    add(&m->deliveries_created, t->created);
-    add(&m->deliveries_done, t->delivered);
-    add(&m->attempts_started, t->started);
-    add(&m->jobs_redriven, t->redriven);
-    for (int i = 0; i < RT_REASON_COUNT; i++) {
-        add(&m->attempts_failed[i], t->failed[i]);
-        add(&m->jobs_dead[i], t->dead[i]);
-    }
-}
-
-static void count_work(rt_work_metrics *m, const rt_tally *t) {
-    add(&m->sessions_started, t->sessions_started);
-    add(&m->sessions_ended, t->sessions_ended);
-    if (!t->worked) return;
-    for (uint32_t i = 0; i <= RT_WORK_COUNTED; i++) {
-        for (uint32_t what = 0; what < RT_WORK_COUNT_COUNT; what++)
-            add(&m->counts[i][what], t->work[i][what]);
-    }
-}
-
-static void count_orders(rt_order_metrics *m, const rt_tally *t) {
-    add(&m->runs, t->runs);
-    for (uint32_t what = 0; what < RT_ORDER_COUNT_COUNT; what++) add(&m->counts[what], t->orders[what]);
-}
-
-static void answer(rt_engine *e, rt_batch *b) {
-    rt_command *cmd;
-    while ((cmd = rt_command_list_pop(&b->commands)) != NULL) {
-        if (cmd->code == RT_OK && cmd->wait != NULL && rt_waiting_park(e, cmd)) continue;
-        // What it was woken for is still there for another.
-        if (cmd->code != RT_OK && cmd->woken_by != 0) rt_waiting_tell(e, cmd->woken_by);
-        add(&e->metrics.commands, 1);
-        if (cmd->code != RT_OK) add(&e->metrics.commands_refused[cmd->code], 1);
-        cmd->done(cmd);
-    }
-}
-
-/* What is in the store as leased must not be started when the lease is about to end: whoever finds it then starts it as
- * well. Where the lease is only ours, it begins now. */
-static void start_flight(rt_engine *e, rt_flight *f) {
-    const int64_t timeout_ms = f->attempt->timeout_ms;
-    const int64_t margin_ms = e->settings.lease_margin_ms;
-    if (e->store->sole_owner) {
-        e->executor.start(e->executor.ctx,
-                          rt_flights_start(&e->flights, f, e->now_ms + timeout_ms + margin_ms));
-        return;
-    }
-    const bool in_time = e->now_ms <= f->lease_until_ms - timeout_ms - margin_ms / 2;
-    rt_attempt *attempt = rt_flights_start(&e->flights, f, f->lease_until_ms);
-    if (in_time) e->executor.start(e->executor.ctx, attempt);
-    else rt_attempt_free(attempt); // told lost when the lease ends
-}
-
-static void settle_durable(rt_engine *e, rt_batch *b) {
-    e->trouble = RT_OK;
-    e->store_pause_until_ms = INT64_MIN;
-    count_tally(&e->metrics, &b->tally);
-    count_work(&e->metrics.work, &b->tally);
-    count_orders(&e->metrics.orders, &b->tally);
-    if (b->tally.changes > 0) {
-        add(&e->metrics.commits, 1);
-        rt_histogram_add(&e->metrics.commit_size, (double)b->tally.changes);
-        if (e->settings.mono_us != NULL) {
-            rt_histogram_add(&e->metrics.commit_s, (double)(clock_us(e) - b->begun_us) / 1e6);
-        }
-    }
-    for (rt_flight *f = b->flights, *next; f != NULL; f = next) {
-        next = f->next;
-        f->next = NULL;
-        start_flight(e, f);
-    }
-    for (const rt_lesson *l = b->lessons; l != NULL; l = l->next) rt_upkeep_lesson(e, l);
-    answer(e, b);
-}
-
-static void settle_failed(rt_engine *e, rt_batch *b, const rt_err *why) {
-    e->trouble = why->code == RT_OK ? RT_E_UNAVAILABLE : why->code;
-    e->trouble_why = *why;
-    e->store_pause_until_ms = e->now_ms + RT_STORE_PAUSE_MS;
-    add(&e->metrics.commits_failed, 1);
-    // Nothing of it happened: what was taken is due again, where it was.
-    if (e->ready_after > b->ready_from) e->ready_after = b->ready_from;
-    e->ready_pending = true;
-    e->wakes_pending = true;
-    e->wakes_after = 0;
-    e->expiry_at_ms = e->now_ms;
-    rt_schedule_doubt(&e->schedule);
-    for (rt_flight *f = b->flights, *next; f != NULL; f = next) {
-        next = f->next;
-        rt_take_ended(e, f, RT_LANE_UNDONE);
-    }
-    for (rt_command *cmd = b->commands.first; cmd != NULL; cmd = cmd->next) {
-        // Refusals too: they may rest on what an earlier command of this batch had written.
-        cmd->code = rt_fail(&cmd->err, why->code == RT_E_FULL ? RT_E_FULL : RT_E_UNAVAILABLE, why->sys_errno,
-                            "%s", why->msg);
-    }
-    answer(e, b);
-    rt_waiting_wake_all(e); // what they were told of may have been undone, and is there again
-}
-
-void rt_batch_settle(rt_engine *e) {
-    uint64_t no;
-    rt_batch_end end;
-    rt_err why = {0};
-    while (rt_store_poll(e->store, &no, &end, &why)) {
-        rt_batch *b = e->ended_first;
-        RT_ASSERT(b != NULL);
-        RT_ASSERT(b->no == no);
-        e->ended_first = b->next;
-        if (e->ended_first == NULL) e->ended_last = NULL;
-        e->ended_count--;
-        if (end == RT_BATCH_DURABLE) settle_durable(e, b);
-        else settle_failed(e, b, &why);
-        rt_batch_free(b);
-        why = (rt_err){0};
-    }
 }

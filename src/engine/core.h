@@ -1,7 +1,9 @@
 /* core.h: the inside of the engine, shared by its own files only.
  *
  *   engine.c   opening, inputs, the order of one step
- *   batch.c    decide -> apply -> commit -> settle, for every command alike
+ *   batch.c    decide -> apply -> commit, for every command alike
+ *   settle.c   how it ended: answered, started, or undone
+ *   warm.c     decisions tried beforehand, where reading takes round trips
  *   take.c     due jobs -> attempts
  *   upkeep.c   what the engine asks of itself: expiry, cursors, lost attempts, history */
 #ifndef RT_ENGINE_CORE_H
@@ -11,18 +13,22 @@
 #include "engine/engine.h"
 #include "engine/expiry.h"
 #include "engine/flight.h"
+#include "engine/renew.h"
 #include "engine/orders/order_patrol.h"
 #include "engine/schedule.h"
 #include "engine/waiting.h"
 
 enum {
-    RT_DECIDE_TRIES_MAX = 4,    /* conflicts of one command before it is told "try again later" */
+    RT_DECIDE_TRIES_MAX = 12,   /* conflicts of one command before it is told "try again later" */
     RT_LOAD_ROUNDS_MAX = 1024,  /* loads of one step: a decision may come upon one record after the other */
     RT_TAKES_MAX = 1024,        /* attempts started in one step */
     RT_WAKES_SLICE = 4096,      /* queues whose wake time is read in one step after the start */
     RT_STORE_PAUSE_MS = 100,    /* after a failed batch, before the engine's own work goes on */
     RT_CORRUPT_PAUSE_MS = 60000, /* before a record that could not be read is looked at again */
-    RT_POLL_MS = 250            /* a store that others write too is looked at this often */
+    RT_POLL_MS = 250,           /* a store that others write too is looked at this often, */
+    RT_POLL_LEAST_MS = 25,      /* if they say so, no sooner than this again, */
+    RT_LOOK_MS = 1000,          /* and for what is due or over this often: what a node that is gone had under way */
+    RT_WARM_MAX = 4096          /* commands tried beforehand, see warm.c */
 };
 
 static inline int64_t rt_earlier(int64_t a_ms, int64_t b_ms) { return a_ms < b_ms ? a_ms : b_ms; }
@@ -34,6 +40,8 @@ typedef struct rt_command_list {
 } rt_command_list;
 void rt_command_list_push(rt_command_list *l, rt_command *cmd);
 rt_command *rt_command_list_pop(rt_command_list *l); /* NULL: empty */
+/* What is in `first` stands before all others; `first` is empty then. */
+void rt_command_list_put_back(rt_command_list *l, rt_command_list *first);
 
 /* What the changes of one batch did, counted when it is durable. */
 typedef struct rt_tally {
@@ -48,7 +56,7 @@ typedef struct rt_tally {
 
 typedef struct rt_batch {
     uint64_t no;
-    rt_command_list commands; /* decided in it */
+    rt_command_list commands, own; /* decided in it: of callers, of the engine itself */
     rt_flight *flights;       /* to be started when it is durable */
     rt_tally tally;
     uint64_t begun_us;
@@ -67,6 +75,8 @@ struct rt_engine {
     int64_t now_ms;
 
     rt_command_list inbox;    /* from callers */
+    size_t batch_max;         /* commands decided in one step: fewer after a conflict */
+    rt_command **warming;     /* RT_WARM_MAX; NULL: the store does not load */
     rt_command_list own;      /* outcomes and upkeep: decided first, kept until they are durable */
     rt_tx tx;                 /* of the decision that is being made */
     rt_arena arena;
@@ -82,7 +92,9 @@ struct rt_engine {
     bool ready_pending;       /* it may hold more */
     rt_id wakes_after;        /* queues up to here have their wake time */
     bool wakes_pending;
-    int64_t poll_at_ms;       /* several owners: when to look for others' work */
+    int64_t poll_at_ms;       /* several owners: when to look for others' work … */
+    int64_t polled_ms;        /* … when that was last done */
+    int64_t look_at_ms;       /* … and when to look for what is due or over */
 
     rt_expiry_step expiry;
     bool expiry_busy;
@@ -123,8 +135,16 @@ void rt_batch_free(rt_batch *b); /* NULL is a no-op */
 /* Settles all batches that have ended: done, attempts started, or undone. */
 void rt_batch_settle(rt_engine *e);
 
+uint64_t rt_engine_us(const rt_engine *e); /* for durations */
+
+/* ---- warm.c -------------------------------------------------------------------------------------------------------- */
+void rt_warm_commands(rt_engine *e, size_t max); /* what waits, of callers at most `max` */
+void rt_warm_takes(rt_engine *e);
+
 /* ---- take.c -------------------------------------------------------------------------------------------------------- */
 void rt_take_due(rt_engine *e);
+rt_job_range rt_take_ready_range(const rt_engine *e);
+rt_job_range rt_take_lane_range(const rt_lane *lane);
 /* The attempt of `flight` is over or was never made: gives its room back. */
 void rt_take_ended(rt_engine *e, rt_flight *flight, rt_lane_news news);
 

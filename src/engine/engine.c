@@ -28,11 +28,15 @@ rt_code rt_engine_open(rt_store *store, const rt_executor *executor, const rt_en
     e->settings = *settings;
     e->rng = rt_rng_seeded(seed);
     e->tx.ops = calloc(RT_CHANGE_OPS_MAX, sizeof *e->tx.ops);
-    if (e->tx.ops == NULL) {
+    if (store->loads) e->warming = calloc(RT_WARM_MAX, sizeof(rt_command *));
+    if (e->tx.ops == NULL || (store->loads && e->warming == NULL)) {
+        free(e->tx.ops);
+        free(e->warming);
         free(e);
         return rt_fail(err, RT_E_NOMEM, 0, "engine");
     }
     rt_metrics_init(&e->metrics);
+    e->batch_max = settings->batch_commands_max;
     rt_schedule_init(&e->schedule, settings->in_flight_max, settings->in_flight_bytes_max);
     rt_flights_init(&e->flights, rt_rng_next(&e->rng));
     e->ready_pending = true;
@@ -41,6 +45,7 @@ rt_code rt_engine_open(rt_store *store, const rt_executor *executor, const rt_en
     e->expiry_at_ms = 0;
     e->patrol_at_ms = 0;
     e->poll_at_ms = INT64_MIN;
+    e->look_at_ms = INT64_MIN;
     e->tidy_at_ms = INT64_MIN;
     e->publish_at_ms = INT64_MIN;
     e->store_pause_until_ms = INT64_MIN;
@@ -75,9 +80,10 @@ static void tidy(rt_engine *e) {
     b->tidied = true;
 }
 
-/* A store that has no descriptor to tell by is asked again for batches whose end it did not know. */
+/* A store that has no descriptor to tell by is asked again for batches whose end it did not know; one over a network, so
+ * that it sees that nobody answers. */
 static int64_t ask_again_ms(const rt_engine *e) {
-    return e->ended_count > 0 && e->store->fd < 0 ? e->now_ms + RT_STORE_PAUSE_MS : INT64_MAX;
+    return e->ended_count > 0 && (e->store->fd < 0 || e->store->loads) ? e->now_ms + RT_STORE_PAUSE_MS : INT64_MAX;
 }
 
 static int64_t next_step_ms(const rt_engine *e) {
@@ -123,6 +129,7 @@ static void set_back(rt_engine *e, int64_t by_ms) {
     rt_heap_hasten(&e->cursors, by_ms);
     rt_heap_hasten(&e->waiting.deadlines, by_ms);
     e->poll_at_ms = INT64_MIN;
+    e->look_at_ms = INT64_MIN;
     e->tidy_at_ms = INT64_MIN;
     e->publish_at_ms = INT64_MIN;
     e->patrol_at_ms = INT64_MIN;
@@ -135,7 +142,9 @@ int64_t rt_engine_step(rt_engine *e, int64_t now_ms) {
     e->now_ms = now_ms;
     if (back_ms > 0) set_back(e, back_ms);
     rt_batch_settle(e);
-    if (e->ended_count >= BATCHES_MAX) return ask_again_ms(e); // nothing more until one has ended
+    // Where reading takes round trips, what comes in meanwhile makes up the next batch.
+    const size_t most = e->store->loads ? 1 : BATCHES_MAX;
+    if (e->ended_count >= most) return ask_again_ms(e); // nothing more until one has ended
     rt_upkeep(e);
     rt_batch_decide(e, e->settings.batch_commands_max);
     rt_take_due(e);
@@ -177,6 +186,7 @@ void rt_engine_close(rt_engine *e) {
     rt_store_abandon(e->store);
     for (rt_batch *b = e->ended_first, *next; b != NULL; b = next) {
         next = b->next;
+        refuse_all(&b->own);
         refuse_all(&b->commands);
         rt_batch_free(b);
     }
@@ -187,5 +197,6 @@ void rt_engine_close(rt_engine *e) {
     rt_schedule_deinit(&e->schedule);
     rt_arena_deinit(&e->arena);
     free(e->tx.ops);
+    free(e->warming);
     free(e);
 }

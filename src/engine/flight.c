@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "engine/renew.h"
+
 void rt_flights_init(rt_flights *f, uint64_t first_token) { *f = (rt_flights){.last_token = first_token}; }
 
 static void free_flight(rt_flight *flight) {
@@ -22,7 +24,7 @@ uint64_t rt_flights_new_token(rt_flights *f) {
     return f->last_token;
 }
 
-rt_flight *rt_flights_add(rt_flights *f, rt_attempt *attempt, size_t bytes, int64_t lease_until_ms) {
+rt_flight *rt_flights_add(rt_flights *f, rt_attempt *attempt, size_t bytes, int64_t until_ms, int64_t lease_until_ms) {
     RT_ASSERT(rt_map_get(&f->by_job, attempt->job) == NULL);
     rt_flight *flight = calloc(1, sizeof *flight);
     if (flight == NULL) return NULL;
@@ -32,6 +34,7 @@ rt_flight *rt_flights_add(rt_flights *f, rt_attempt *attempt, size_t bytes, int6
         .queue = attempt->queue,
         .token = attempt->token,
         .bytes = bytes,
+        .until_ms = until_ms,
         .lease_until_ms = lease_until_ms,
     };
     if (!rt_map_put(&f->by_job, flight->job, flight)) {
@@ -48,14 +51,33 @@ rt_flight *rt_flights_add(rt_flights *f, rt_attempt *attempt, size_t bytes, int6
     return flight;
 }
 
-rt_attempt *rt_flights_start(rt_flights *f, rt_flight *flight, int64_t lease_until_ms) {
+/* It is in the heap already, or its place there is kept: this cannot fail. */
+static void look_at(rt_flights *f, rt_flight *flight, int64_t at_ms) {
+    const bool moved = rt_heap_set(&f->deadlines, &flight->deadline, at_ms);
+    RT_ASSERT(moved);
+}
+
+/* A lease that ends before the attempt does is renewed in time. */
+static int64_t look_ms(const rt_flight *flight) {
+    if (flight->lease_until_ms >= flight->until_ms) return flight->until_ms;
+    return flight->lease_until_ms - RT_LEASE_RENEW_MS;
+}
+
+rt_attempt *rt_flights_start(rt_flights *f, rt_flight *flight, int64_t until_ms, int64_t lease_until_ms) {
     RT_ASSERT(flight->attempt != NULL);
     rt_attempt *attempt = flight->attempt;
     flight->attempt = NULL;
+    flight->until_ms = until_ms;
     flight->lease_until_ms = lease_until_ms;
-    const bool moved = rt_heap_set(&f->deadlines, &flight->deadline, lease_until_ms);
-    RT_ASSERT(moved); // it is in the heap already
+    look_at(f, flight, look_ms(flight));
     return attempt;
+}
+
+void rt_flights_renew(rt_flights *f, rt_flight *flight) { look_at(f, flight, INT64_MAX); }
+
+void rt_flights_renewed(rt_flights *f, rt_flight *flight, int64_t lease_until_ms) {
+    flight->lease_until_ms = lease_until_ms;
+    look_at(f, flight, look_ms(flight));
 }
 
 rt_flight *rt_flights_find(const rt_flights *f, rt_id job, uint64_t token) {

@@ -26,7 +26,8 @@ rt_code rt_start_attempt(rt_tx *tx, const rt_job *job, rt_attempt like, rt_start
     start->bytes = sizeof like + like.body.len + like.headers.len + like.url.len + like.answer_max;
     start->due = RT_DUE_START;
     start->deadline_ms = tx->now_ms + like.timeout_ms + tx->settings->lease_margin_ms;
-    if (start->write_lease) rt_job_lease(tx, job, start->token, start->deadline_ms);
+    start->lease_until_ms = rt_lease_until_ms(tx->now_ms, start->deadline_ms);
+    if (start->write_lease) rt_job_lease(tx, job, start->token, start->lease_until_ms);
     return RT_OK;
 }
 

@@ -11,7 +11,7 @@ typedef enum rt_due {
 } rt_due;
 
 /* Decides about one push job, or a pull job that was delayed, which is due at tx->now_ms. Writes go to tx.
- * With `write_lease` (a store that others take from too) the job is also written as leased by `token` until *deadline_ms.
+ * With `write_lease` (a store that others take from too) the job is also written as leased by `token`, for a while.
  * *bytes is what the attempt keeps in memory. */
 typedef struct rt_start {
     uint64_t token;
@@ -19,7 +19,8 @@ typedef struct rt_start {
     rt_due due;           /* out */
     rt_attempt *attempt;  /* out, with RT_DUE_START */
     size_t bytes;         /* out */
-    int64_t deadline_ms;  /* out */
+    int64_t deadline_ms;  /* out: the attempt is over by then, or lost */
+    int64_t lease_until_ms; /* out: as it was written */
 } rt_start;
 
 /* What the outcome of an attempt does to its job. Nothing if the job has ended meanwhile or is held by another token.

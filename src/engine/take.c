@@ -105,7 +105,7 @@ static rt_code start_job(rt_engine *e, rt_lane *lane, const rt_job *job) {
         if (code == RT_E_AGAIN && rt_store_load(e->store, &e->err) != RT_OK) return RT_E_UNAVAILABLE;
     }
     if (code != RT_OK || start.due == RT_DUE_WRITTEN) return code;
-    rt_flight *flight = rt_flights_add(&e->flights, start.attempt, start.bytes, start.deadline_ms);
+    rt_flight *flight = rt_flights_add(&e->flights, start.attempt, start.bytes, start.deadline_ms, start.lease_until_ms);
     if (flight == NULL) { // a lease that was written runs out by itself
         rt_attempt_free(start.attempt);
         return RT_E_NOMEM;
@@ -141,16 +141,21 @@ static rt_code take_ready_job(rt_engine *e, const rt_job *job) {
     return start_job(e, lane, job);
 }
 
+rt_job_range rt_take_ready_range(const rt_engine *e) {
+    return (rt_job_range){
+        .index = RT_INDEX_READY,
+        // Several owners: what others insert may have a lower id, and what was taken has left the FIFO.
+        .after = e->store->sole_owner ? e->ready_after : 0,
+        .to_take = true,
+        .want = RT_TAKES_MAX / 2,
+    };
+}
+
 static uint32_t take_ready(rt_engine *e, uint32_t budget) {
     while (e->ready_pending && budget > 0 && !rt_schedule_is_full(&e->schedule)) {
         page p;
         init_page(&p, e, budget < PAGE_JOBS ? budget : PAGE_JOBS);
-        const rt_job_range range = {
-            .index = RT_INDEX_READY,
-            // Several owners: what others insert may have a lower id, and what was taken has left the FIFO.
-            .after = e->store->sole_owner ? e->ready_after : 0,
-            .to_take = true,
-        };
+        const rt_job_range range = rt_take_ready_range(e);
         if (list_page(e, &range, add_ready, &p) != RT_OK) return 0;
         for (uint32_t i = 0; i < p.count; i++) {
             if (rt_schedule_is_full(&e->schedule)) return 0;
@@ -202,6 +207,15 @@ static bool is_braked(rt_engine *e, rt_lane *lane) {
     return true;
 }
 
+/* The first one that is not due yet is wanted too: it says when to look again. */
+rt_job_range rt_take_lane_range(const rt_lane *lane) {
+    return (rt_job_range){.index = RT_INDEX_DUE,
+                          .queue = lane->queue,
+                          .until_ms = INT64_MAX,
+                          .to_take = true,
+                          .want = RT_LANE_QUANTUM + 1};
+}
+
 /* One turn of a lane; returns how many jobs it looked at. */
 static uint32_t serve(rt_engine *e, rt_lane *lane, uint32_t budget, rt_code *code) {
     *code = know_lane(e, lane);
@@ -215,8 +229,7 @@ static uint32_t serve(rt_engine *e, rt_lane *lane, uint32_t budget, rt_code *cod
     if (is_braked(e, lane)) return 0;
     page p;
     init_page(&p, e, budget < RT_LANE_QUANTUM ? budget : RT_LANE_QUANTUM);
-    const rt_job_range range = {
-        .index = RT_INDEX_DUE, .queue = lane->queue, .until_ms = INT64_MAX, .to_take = true};
+    const rt_job_range range = rt_take_lane_range(lane);
     *code = list_page(e, &range, add_due, &p);
     if (*code != RT_OK) return 0;
     const bool had_room = start_page(e, lane, &p, code);
@@ -232,7 +245,6 @@ static uint32_t serve(rt_engine *e, rt_lane *lane, uint32_t budget, rt_code *cod
 }
 
 static void take_turns(rt_engine *e, uint32_t budget) {
-    rt_schedule_advance(&e->schedule, e->now_ms);
     // Each lane at most once a step, so that a step ends.
     uint32_t lanes = e->schedule.sound.count + e->schedule.suspect.count;
     for (; lanes > 0 && budget > 0; lanes--) {
@@ -257,6 +269,8 @@ void rt_take_due(rt_engine *e) {
     const bool lanes = rt_schedule_next_ms(&e->schedule, e->now_ms) <= e->now_ms;
     if (!lanes && !(e->ready_pending && !rt_schedule_is_full(&e->schedule))) return;
     if (rt_batch_open(e) == NULL) return;
+    rt_schedule_advance(&e->schedule, e->now_ms);
+    rt_warm_takes(e);
     const uint32_t left = take_ready(e, RT_TAKES_MAX / 2);
     take_turns(e, left + RT_TAKES_MAX / 2);
 }

@@ -75,16 +75,69 @@ void rt_upkeep_outcome(rt_engine *e, const rt_outcome *outcome) {
     submit_own(e, &o->settle.cmd);
 }
 
-static void settle_overdue(rt_engine *e) {
+static void renewal_done(rt_command *cmd) {
+    rt_renewal *r = (rt_renewal *)cmd;
+    rt_engine *e = cmd->ctx;
+    if (must_repeat(cmd)) {
+        submit_own(e, cmd);
+        return;
+    }
+    for (uint32_t i = 0; i < r->count; i++) {
+        rt_flight *flight = rt_flights_find(&e->flights, r->of[i].job, r->of[i].token);
+        if (flight == NULL || flight->settling) continue;
+        // Lost: the attempt goes on and counts, and its outcome will be refused, as another holds the job by now.
+        const bool held = cmd->code == RT_OK && r->of[i].lease_until_ms > 0;
+        rt_flights_renewed(&e->flights, flight, held ? r->of[i].lease_until_ms : flight->until_ms);
+    }
+    free(r);
+}
+
+static void submit_renewal(rt_engine *e, rt_renewal *r) {
+    if (r == NULL) return;
+    r->cmd.done = renewal_done;
+    r->cmd.ctx = e;
+    submit_own(e, &r->cmd);
+}
+
+/* Takes the flight along in `r`, or in a new one. NULL: out of memory. */
+static rt_renewal *renew(rt_engine *e, rt_renewal *r, rt_flight *flight) {
+    if (r != NULL && r->count == RT_RENEW_MAX) {
+        submit_renewal(e, r);
+        r = NULL;
+    }
+    if (r == NULL) {
+        r = malloc(sizeof *r);
+        if (r == NULL) return NULL;
+        rt_renewal_init(r);
+    }
+    r->of[r->count].job = flight->job;
+    r->of[r->count].token = flight->token;
+    r->of[r->count++].until_ms = flight->until_ms;
+    rt_flights_renew(&e->flights, flight);
+    return r;
+}
+
+static bool has_lease_to_renew(const rt_engine *e, const rt_flight *flight) {
+    return !e->store->sole_owner && flight->lease_until_ms < flight->until_ms && e->now_ms < flight->until_ms;
+}
+
+static void look_at_flights(rt_engine *e) {
     rt_flight *flight;
+    rt_renewal *renewal = NULL;
     while ((flight = rt_flights_overdue(&e->flights, e->now_ms)) != NULL) {
+        if (has_lease_to_renew(e, flight)) {
+            renewal = renew(e, renewal, flight);
+            if (renewal != NULL) continue;
+            flight->lease_until_ms = flight->until_ms; // no memory: it is as good as lost
+        }
         const rt_outcome lost = {
             .job = flight->job, .token = flight->token, .reason = RT_REASON_LOST, .retry_after_ms = -1};
         rt_upkeep_outcome(e, &lost);
         if (flight->settling) continue;
         (void)rt_heap_set(&e->flights.deadlines, &flight->deadline, e->now_ms + RT_STORE_PAUSE_MS);
-        return; // no memory: try again a little later
+        break; // no memory: try again a little later
     }
+    submit_renewal(e, renewal);
 }
 
 /* ---- circuits ------------------------------------------------------------------------------------------------------ */
@@ -302,13 +355,18 @@ static void find_wakes(rt_engine *e) {
 
 /* Other nodes write to the same store: look for what they left. */
 static void poll_others(rt_engine *e) {
-    if (e->store->sole_owner || e->now_ms < e->poll_at_ms) return;
+    if (e->store->sole_owner) return;
+    if (rt_store_woken(e->store)) e->poll_at_ms = rt_earlier(e->poll_at_ms, e->polled_ms + RT_POLL_LEAST_MS);
+    if (e->now_ms < e->poll_at_ms) return;
+    e->polled_ms = e->now_ms;
     e->poll_at_ms = e->now_ms + RT_POLL_MS;
     e->ready_pending = true;
-    e->wakes_pending = true;
-    e->cursors_pending = true; // of a node that is gone
     rt_schedule_doubt(&e->schedule);
     rt_waiting_wake_all(e);
+    if (e->now_ms < e->look_at_ms) return;
+    e->look_at_ms = e->now_ms + RT_LOOK_MS;
+    e->wakes_pending = true;
+    e->cursors_pending = true; // of a node that is gone
     if (e->expiry_at_ms > e->now_ms) e->expiry_at_ms = e->now_ms;
     if (e->patrol_at_ms == INT64_MAX) e->patrol_at_ms = e->now_ms + e->settings.schedule_period_ms;
 }
@@ -319,7 +377,7 @@ void rt_upkeep(rt_engine *e) {
     poll_others(e);
     find_wakes(e);
     find_cursors(e);
-    settle_overdue(e);
+    look_at_flights(e);
     rt_waiting_end_overdue(e);
     sweep(e);
     patrol(e);
@@ -348,6 +406,7 @@ void rt_upkeep_close(rt_engine *e) {
     while ((cmd = rt_command_list_pop(&e->own)) != NULL) {
         if (cmd->done == settle_done) free_settle((own_settle *)cmd);
         else if (cmd->done == cursor_done) free(task_of(cmd));
+        else if (cmd->done == renewal_done) free(cmd);
         else if (cmd->done == trip_done) free(cmd);
     }
 }

@@ -105,6 +105,7 @@ typedef struct rt_job_range {
     int64_t after_due_ms, until_ms;
     uint64_t skip_hash;
     bool backwards, to_take;
+    uint32_t want; /* how many are wanted, about; 0: that is not known. What is fetched, or locked, at once */
 } rt_job_range;
 
 /* Called per record, which is lent for the call. False: enough, stop. It may read through the same view (listings too),

@@ -13,7 +13,9 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.parse
 
+URL_VARIABLE = "RETRYD_TEST_POSTGRES"
 NOT_TESTED = 77  # what meson takes as "skipped"
 
 
@@ -30,6 +32,17 @@ def free_port():
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         return s.getsockname()[1]
+
+
+def database_url(name):
+    """Of the server that this program runs under; the database is made if it is not there."""
+    there = os.environ[URL_VARIABLE]
+    sql = f"SELECT 1 FROM pg_database WHERE datname = '{name}'"
+    ask = [os.path.join(programs(), "psql"), "-X", "-q", "-A", "-t", "-d", there, "-c"]
+    if not subprocess.run([*ask, sql], check=True, stdout=subprocess.PIPE).stdout.strip():
+        subprocess.run([*ask, f"CREATE DATABASE {name}"], check=True)
+    parts = urllib.parse.urlsplit(there)
+    return parts._replace(path="/" + name).geturl()
 
 
 class Postgres:
@@ -123,7 +136,7 @@ def main(command):
         print("postgres.py: no PostgreSQL here: install Debian's package postgresql", file=sys.stderr)
         return NOT_TESTED
     with Postgres(durable="RETRYD_TEST_POSTGRES_DURABLE" in os.environ) as server:
-        return subprocess.run(command, check=False, env={**os.environ, "RETRYD_TEST_POSTGRES": server.url()}).returncode
+        return subprocess.run(command, check=False, env={**os.environ, URL_VARIABLE: server.url()}).returncode
 
 
 if __name__ == "__main__":

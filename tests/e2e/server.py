@@ -1,5 +1,6 @@
 """A real retryd, started, stopped, killed and asked."""
 import ctypes
+import hashlib
 import os
 import re
 import signal
@@ -8,6 +9,8 @@ import time
 import uuid
 
 import requests
+
+import postgres
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.environ.get("RETRYD_BIN", os.path.join(ROOT, "build", "retryd"))
@@ -34,8 +37,16 @@ def wait_until(truth, timeout=20.0, what=None):
         pause = min(pause * 1.5, 0.1)
 
 
+def database_of(data):
+    """The address of the database that takes the place of this folder; made when it is first asked for."""
+    os.makedirs(data, exist_ok=True)
+    return postgres.database_url("e2e_" + hashlib.sha256(data.encode()).hexdigest()[:16])
+
+
 class Retryd:
-    """`settings` become --set flags; the data folder outlives stop, kill and restart."""
+    """`settings` become --set flags; the data folder outlives stop, kill and restart.
+
+    All data is in PostgreSQL instead where `postgres.py pytest …` runs the tests."""
 
     def __init__(self, data, settings=None, flags=()):
         self.data = str(data)
@@ -52,7 +63,8 @@ class Retryd:
         self.session.headers.update({"Client-ID": str(uuid.uuid4()), "X-Project-ID": "p"})
 
     def command(self, listen="127.0.0.1:0"):
-        line = [BINARY, "serve", "--listen", listen, "--data", self.data]
+        where = ["--store", database_of(self.data)] if postgres.URL_VARIABLE in os.environ else ["--data", self.data]
+        line = [BINARY, "serve", "--listen", listen, *where]
         for name, value in self.settings.items():
             if value is not None:
                 line += ["--set", f"{name}={value}"]

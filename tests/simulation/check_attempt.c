@@ -2,6 +2,7 @@
  */
 #include "check.h"
 #include "engine/messages/subscription.h"
+#include "engine/renew.h"
 
 /* ---- whose policy -------------------------------------------------------------------------------------- */
 
@@ -49,11 +50,18 @@ static rt_delivery_policy resolve(const sources *subscription, const sources *qu
 /* ---- starting ------------------------------------------------------------------------------------------ */
 
 /* Nothing else of this job is under way at an endpoint. After a jump of the clock nobody can tell. */
-static void check_alone(world *w, const rt_attempt *a) {
+/* A node that stands still, or whose store does not take its renewals, loses its leases while its attempts go on. Each
+ * began with half a lease at least. */
+static bool may_have_lost_its_lease(const world *w, const node *n, const flight *f) {
+    return !w->plan.disk.sole_owner && f->life != n->life &&
+           w->now_ms >= f->started_ms + RT_LEASE_MS - RT_LEASE_RENEW_MS;
+}
+
+static void check_alone(world *w, const node *n, const rt_attempt *a) {
     for (uint32_t i = 0; i < w->flights_count; i++) {
         const flight *f = w->flights[i];
         if (f->attempt == NULL || f->attempt->job != a->job) continue;
-        const bool over = f->ends_ms <= w->now_ms || f->jumps != w->jumps;
+        const bool over = f->ends_ms <= w->now_ms || f->jumps != w->jumps || may_have_lost_its_lease(w, n, f);
         TRACE_CHECK(&w->trace, over, "job %llx: attempt %u while attempt %u is under way",
                     (unsigned long long)a->job, a->number, f->attempt->number);
     }
@@ -129,7 +137,7 @@ void check_start(world *w, const node *n, const rt_attempt *a) {
     }
     if (w->plan.disk.commit_waits && w->plan.nodes == 1) check_decision(w, a, &s->job);
     TRACE_CHECK(t, !n->stopping || !w->plan.disk.commit_waits, "job %llx is tried by a node that stops", id);
-    check_alone(w, a);
+    check_alone(w, n, a);
     check_limits(w, n, a);
 }
 

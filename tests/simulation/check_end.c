@@ -75,7 +75,10 @@ bool check_has_ended(world *w) {
     const uint32_t waiting = w->plan.disk.sole_owner ? l->states[RT_JOB_FREE] : 0;
     if (w->requests_open + w->flights_live + pushed + held + waiting > 0) return false;
     for (uint32_t i = 0; i < w->plan.nodes; i++) {
-        if (w->nodes[i].life != 0 && rt_store_memory_untold(w->nodes[i].store) > 0) return false;
+        if (w->nodes[i].life == 0) continue;
+        if (rt_store_memory_untold(w->nodes[i].store) > 0) return false;
+        // An attempt whose lease was lost, and which is never told, keeps its place until it must be over.
+        if (!w->plan.disk.sole_owner && rt_engine_busy(w->nodes[i].engine) > 0) return false;
     }
     return !has_cursors(w);
 }

@@ -81,7 +81,8 @@ static rt_code make_known(rt_pg *s, const rt_change *change, rt_err *err) {
         rt_pg_record *r = record_of(s, &w);
         if (r == NULL) return no_memory(err);
         // Our own numbers are nobody else's: a record that is new here is new.
-        const bool fresh = !w.was && w.part != RT_PG_DOCS && (w.key & RT_PG_SEQUENCE_MASK) >= s->batch.fresh_from;
+        const bool fresh = !w.was && (w.part == RT_PG_DOCS ? rt_pg_starts_fresh(&s->numbers, w.name)
+                                                           : rt_pg_is_fresh(&s->numbers, w.key));
         if (fresh) r->known = true;
         good = want_if_unknown(s, r) && good;
     }

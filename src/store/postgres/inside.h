@@ -59,7 +59,10 @@ typedef struct rt_pg_numbers {
     uint32_t count, at;    /* blocks[at] is in use */
     uint32_t wants;        /* blocks that are fetched at a time */
     uint64_t least;        /* none below: what was read is younger */
-    uint64_t given;        /* all that were given out are below */
+    struct {
+        uint64_t from, end;
+    } given[RT_PG_BLOCKS_MAX]; /* since the batch began: no record of the database can have them */
+    uint32_t given_count;
     int64_t fetched_ms;    /* monotonic */
     bool failed;           /* a number was given out that is none: what it is for must not be stored */
 } rt_pg_numbers;
@@ -67,6 +70,8 @@ typedef struct rt_pg_numbers {
 bool rt_pg_numbers_low(const rt_pg_numbers *n); /* worth fetching along with something else */
 void rt_pg_numbers_send(rt_pg *s);              /* adds it to the run */
 uint64_t rt_pg_number(rt_pg *s); /* rising */
+bool rt_pg_is_fresh(const rt_pg_numbers *n, uint64_t number); /* an id, or what else came out of rt_pg_number */
+bool rt_pg_starts_fresh(const rt_pg_numbers *n, rt_str name); /* the document's name begins with such an id */
 void rt_pg_numbers_seen(rt_pg_numbers *n, uint64_t number);
 
 /* ---- what the open batch knows ------------------------------------------------------------------------- */
@@ -130,7 +135,6 @@ typedef struct rt_pg_batch {
     bool dirty;   /* there is something to commit */
     bool broken;  /* it can only fail: `why` */
     bool shout;   /* other nodes may find something to do */
-    uint64_t fresh_from; /* numbers from here on were given out since it began: no record can have them */
     rt_err why;
     rt_arena arena;
     rt_map records[RT_PG_PART_COUNT];
@@ -157,6 +161,7 @@ rt_code rt_pg_take_row(rt_pg *s, rt_pg_part part, const PGresult *rows, int row,
 
 /* load.c */
 rt_code rt_pg_load(rt_pg *s, rt_err *err);
+void rt_pg_settle_absent(rt_pg_record *record); /* the database does not have it */
 /* Begins the transaction, if there is none, as the first statements of a run. */
 void rt_pg_begin(rt_pg *s);
 /* Ends the run and waits. Not RT_OK: the batch is broken. */

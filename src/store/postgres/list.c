@@ -319,12 +319,18 @@ static rt_pg_list *know_list(rt_pg *s, const rt_pg_list *like) {
     if (l == NULL) return NULL;
     *l = *like;
     l->store = s;
-    l->limit = like->kind == RT_PG_LIST_JOBS && like->range.to_take ? TAKE_LIMIT : READ_LIMIT;
+    const bool jobs = like->kind == RT_PG_LIST_JOBS;
+    l->limit = jobs && like->range.to_take ? TAKE_LIMIT : READ_LIMIT;
+    if (jobs && like->range.want > 0) l->limit = like->range.want < LIMIT_MAX ? like->range.want : LIMIT_MAX;
     if (like->kind == RT_PG_LIST_DOCS) {
         l->prefix = rt_arena_dup(&s->batch.arena, like->prefix);
         l->after = rt_arena_dup(&s->batch.arena, like->after);
         if (l->prefix.ptr == NULL || l->after.ptr == NULL) return NULL;
     }
+    const rt_str prefix = like->kind == RT_PG_LIST_DOCS ? like->prefix : RT_STR_EMPTY;
+    // Nothing in the database can be in a queue, or have a name, that has just come into being.
+    const bool new_queue = jobs && like->range.queue != 0 && rt_pg_is_fresh(&s->numbers, like->range.queue);
+    l->fetched = l->complete = new_queue || rt_pg_starts_fresh(&s->numbers, prefix);
     l->next = s->batch.lists;
     s->batch.lists = l;
     return l;

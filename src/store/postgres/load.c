@@ -70,16 +70,19 @@ static bool send_wanted(rt_pg *s, rt_pg_part part, taking *t) {
     return true;
 }
 
+void rt_pg_settle_absent(rt_pg_record *r) {
+    r->known = true;
+    r->there = r->part == RT_PG_COUNTERS; // no row, no jobs
+    if (r->part == RT_PG_COUNTERS) r->sums = r->more_sums;
+}
+
 /* What was asked for and did not come is not there. */
 static void settle_wanted(rt_pg_batch *b, bool good) {
     for (int part = 0; part < RT_PG_PART_COUNT; part++) {
         for (size_t i = 0; i < b->wanted[part].count; i++) {
             rt_pg_record *r = b->wanted[part].at[i];
             r->wanted = false;
-            if (!good || r->known) continue;
-            r->known = true;
-            r->there = part == RT_PG_COUNTERS; // no row, no jobs
-            if (part == RT_PG_COUNTERS) r->sums = r->more_sums;
+            if (good && !r->known) rt_pg_settle_absent(r);
         }
         b->wanted[part].count = 0;
     }

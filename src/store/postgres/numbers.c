@@ -1,4 +1,5 @@
 /* numbers.c: ids and event numbers, and the database's clock. */
+#include "base/pack.h"
 #include "os/clock.h"
 #include "store/postgres/inside.h"
 
@@ -60,13 +61,39 @@ void rt_pg_numbers_seen(rt_pg_numbers *n, uint64_t number) {
     if (number >= n->least) n->least = number + 1;
 }
 
+/* Beyond so many stretches nothing is noted: such numbers are looked for, and not found. */
+static void note_given(rt_pg_numbers *n, uint64_t number) {
+    const uint32_t last = n->given_count - 1;
+    if (n->given_count > 0 && n->given[last].end == number) {
+        n->given[last].end++;
+    } else if (n->given_count < RT_PG_BLOCKS_MAX) {
+        n->given[n->given_count].from = number;
+        n->given[n->given_count++].end = number + 1;
+    }
+}
+
+bool rt_pg_is_fresh(const rt_pg_numbers *n, uint64_t number) {
+    const uint64_t sequence = number & RT_PG_SEQUENCE_MASK;
+    if ((number & ~RT_PG_SEQUENCE_MASK) > RT_PG_HOME) return false;
+    for (uint32_t i = 0; i < n->given_count; i++) {
+        if (sequence >= n->given[i].from && sequence < n->given[i].end) return true;
+    }
+    return false;
+}
+
+bool rt_pg_starts_fresh(const rt_pg_numbers *n, rt_str name) {
+    if (name.len < 8) return false;
+    const uint64_t id = rt_get_be64((const unsigned char *)name.ptr);
+    return (id & ~RT_PG_SEQUENCE_MASK) == RT_PG_HOME && rt_pg_is_fresh(n, id);
+}
+
 static bool next_of_blocks(rt_pg_numbers *n, uint64_t *out) {
     for (; n->at < n->count; n->at++) {
         uint64_t *next = &n->blocks[n->at].next;
         if (*next < n->least) *next = n->least;
         if (*next >= n->blocks[n->at].end) continue;
         *out = (*next)++;
-        n->given = *next;
+        note_given(n, *out);
         return true;
     }
     return false;
@@ -84,5 +111,5 @@ uint64_t rt_pg_number(rt_pg *s) {
         if (rt_pg_finish(s) == RT_OK && next_of_blocks(n, &number)) return number;
     }
     n->failed = true;
-    return ++n->given;
+    return ++n->least;
 }

@@ -127,7 +127,7 @@ static rt_view *batch(rt_store *store, rt_err *err) {
     if (s->batch.open) return &s->batch_view.base;
     if (!rt_pg_ready(s, err)) return NULL;
     s->batch.open = true;
-    s->batch.fresh_from = s->numbers.given;
+    s->numbers.given_count = 0;
     return &s->batch_view.base;
 }
 
@@ -228,7 +228,9 @@ static rt_code look_up(rt_view *v, rt_pg_record *r, rt_pg_record **out) {
 static rt_code look_up_number(rt_view *v, rt_pg_part part, uint64_t key, rt_pg_record **out) {
     rt_pg *s = ((rt_pg_batch_view *)v)->store;
     if (key == 0 && part != RT_PG_COUNTERS) return RT_E_ABSENT;
-    return look_up(v, rt_pg_know(&s->batch, part, key), out);
+    rt_pg_record *r = rt_pg_know(&s->batch, part, key);
+    if (r != NULL && !r->known && rt_pg_is_fresh(&s->numbers, key)) rt_pg_settle_absent(r);
+    return look_up(v, r, out);
 }
 
 static rt_code get_job(rt_view *v, rt_id id, rt_job *out) {
@@ -261,8 +263,9 @@ static rt_code get_lease(rt_view *v, rt_id id, rt_lease *out) {
 
 static rt_code get_doc(rt_view *v, rt_doc_kind kind, rt_str name, rt_doc *out) {
     rt_pg *s = ((rt_pg_batch_view *)v)->store;
-    rt_pg_record *r;
-    const rt_code code = look_up(v, rt_pg_know_doc(&s->batch, kind, name), &r);
+    rt_pg_record *r = rt_pg_know_doc(&s->batch, kind, name);
+    if (r != NULL && !r->known && rt_pg_starts_fresh(&s->numbers, name)) rt_pg_settle_absent(r);
+    const rt_code code = look_up(v, r, &r);
     if (code == RT_OK) *out = r->doc;
     return code;
 }
