@@ -3,6 +3,7 @@
 TEST_GROUPS=(lint unit store sim asan tsan fuzz e2e)
 SIMULATION_SEEDS=${SIMULATION_SEEDS:-1..10000}
 WORK_SEEDS=${WORK_SEEDS:-1..200}
+CALLS_SEEDS=${CALLS_SEEDS:-1..200}
 FUZZ_SECONDS=${FUZZ_SECONDS:-8}
 
 tally() { echo "$1 $2 ${3:-0}" >>"$TALLY"; }
@@ -50,6 +51,7 @@ test_sim() {
     simulated simulate --seeds "$SIMULATION_SEEDS" --jobs "$(nproc)"
     simulated simulate_work --seeds "$WORK_SEEDS"
     simulated simulate_work --seeds 1..10 --lmdb build
+    simulated simulate_calls --seeds "$CALLS_SEEDS"
 }
 
 # sanitized DIR CC SANITIZERS [OPTION…]
