@@ -46,7 +46,7 @@ static bool take_text(reading *r, const json_t *object, const char *name, size_t
     return text.len <= max ? copy(r, text, out) : refuse(r, name, "is too long");
 }
 
-/* ---- what follows ---------------------------------------------------------------------------------------- */
+/* ---- what follows -------------------------------------------------------------------------------------- */
 
 static bool take_after(reading *r, rt_run_answer *out) {
     const json_t *after = member(r->json, "after_ms");
@@ -92,7 +92,7 @@ static bool take_failure(reading *r, rt_run_answer *out) {
     return take_text(r, r->json, "reason", RT_RUN_ANSWER_MAX, &out->reason, NULL);
 }
 
-/* ---- what was made --------------------------------------------------------------------------------------- */
+/* ---- what was made ------------------------------------------------------------------------------------- */
 
 static bool take_payload(reading *r, const json_t *object, const char *role, rt_str *out) {
     const json_t *plain = member(object, "payload");
@@ -162,7 +162,7 @@ static bool take_made(reading *r, rt_run_answer *out) {
            take_text(r, r->json, "container_ref", RT_RUN_REF_MAX, &out->container_ref, NULL);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------- */
+/* ---- all of it ----------------------------------------------------------------------------------------- */
 
 static bool take_action(reading *r, rt_run_action *out) {
     static const char *const ACTIONS[] = {

@@ -168,7 +168,7 @@ bool rt_members_are_right(rt_exchange *x, json_t *object, const rt_member *membe
     return true;
 }
 
-/* ---- a face of which all errors are problems ------------------------------------------------------------ */
+/* ---- a face of which all errors are problems ----------------------------------------------------------- */
 
 void rt_problem_want_tenant(rt_exchange *x) {
     const rt_str tenant = rt_tenant_of(x);

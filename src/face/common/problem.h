@@ -36,7 +36,7 @@ typedef struct rt_member {
 /* Is each member of `object` (NULL: it has none) one of these, and of its type? False: replied with 400 that names it. */
 bool rt_members_are_right(rt_exchange *x, json_t *object, const rt_member *members, size_t count);
 
-/* ---- a face of which all errors are problems -------------------------------------------------------------------- */
+/* ---- a face of which all errors are problems ----------------------------------------------------------- */
 
 void rt_problem_want_tenant(rt_exchange *x); /* for `before`: replies unless the project is right, and a token opens it */
 void rt_problem_not_found(rt_exchange *x);

@@ -18,7 +18,7 @@ bool rt_target_has_control(rt_str text) {
     return false;
 }
 
-/* ---- URLs ----------------------------------------------------------------------------------------------------------- */
+/* ---- URLs ---------------------------------------------------------------------------------------------- */
 
 bool rt_target_has_odd_characters(rt_str uri) {
     for (size_t i = 0; i < uri.len; i++) {
@@ -67,7 +67,7 @@ bool rt_target_host(rt_str url, rt_str *host) {
     return rt_str_starts(rest, RT_STR("//")) && take_host(until(behind(rest, 2), "/?#"), host);
 }
 
-/* ---- headers -------------------------------------------------------------------------------------------------------- */
+/* ---- headers ------------------------------------------------------------------------------------------- */
 
 static rt_code check_header(rt_arena *a, const char *field, rt_str name, const json_t *value, rt_str *why) {
     const rt_header_name kind = rt_attempt_header_name(name);
@@ -111,7 +111,7 @@ rt_code rt_target_headers(const json_t *headers, const char *field, rt_arena *ar
     return code == RT_OK && out->ptr == NULL ? RT_E_NOMEM : code;
 }
 
-/* ---- secrets -------------------------------------------------------------------------------------------------------- */
+/* ---- secrets ------------------------------------------------------------------------------------------- */
 
 static bool is_secret(rt_str s) {
     const rt_str prefix = RT_STR("whsec_");

@@ -35,7 +35,7 @@ void rt_page_order_retries(rt_exchange *x) {
     else rt_refusal_of(x, code, NULL, "Order");
 }
 
-/* ---- changing it ------------------------------------------------------------------------------------------------------- */
+/* ---- changing it --------------------------------------------------------------------------------------- */
 
 static void done(rt_exchange *x, rt_command *cmd) {
     if (cmd->code == RT_OK) rt_exchange_reply(x, 204, NULL, RT_STR_EMPTY);
@@ -58,7 +58,7 @@ void rt_page_order_wake(rt_exchange *x) {
     if (rt_param_uuid(x, 0, "Order", &c->id)) rt_api_submit(x, &c->cmd, sizeof *c, done, rt_refusal_busy);
 }
 
-/* ---- what a worker says late ------------------------------------------------------------------------------------------- */
+/* ---- what a worker says late --------------------------------------------------------------------------- */
 
 static bool take_token(rt_exchange *x, uint64_t *out) {
     json_t *body = json_loadb(rt_exchange_body(x).ptr, rt_exchange_body(x).len, JSON_REJECT_DUPLICATES, NULL);

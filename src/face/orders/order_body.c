@@ -8,7 +8,7 @@ static rt_str text_of(const json_t *s) {
     return (rt_str){.ptr = json_string_value(s), .len = json_string_length(s)};
 }
 
-/* ---- blanks ------------------------------------------------------------------------------------------------------------ */
+/* ---- blanks -------------------------------------------------------------------------------------------- */
 
 typedef struct frame {
     json_t *container;
@@ -56,7 +56,7 @@ bool rt_order_body_strip(json_t *body) {
     return true;
 }
 
-/* ---- rules ------------------------------------------------------------------------------------------------------------- */
+/* ---- rules --------------------------------------------------------------------------------------------- */
 
 static rt_code refuse(rt_err *err, const char *property, const char *reason) {
     return rt_fail(err, RT_E_INVALID, 0,

@@ -42,7 +42,7 @@ static bool members_are_right(rt_exchange *x, json_t *body) {
     return right;
 }
 
-/* ---- the target -------------------------------------------------------------------------------------------------------- */
+/* ---- the target ---------------------------------------------------------------------------------------- */
 
 static bool take_plugin(rt_exchange *x, const json_t *target, rt_order_type *out) {
     rt_str name;
@@ -89,7 +89,7 @@ static bool take_target(rt_exchange *x, const json_t *target, rt_order_type *out
     return false;
 }
 
-/* ---- registering ------------------------------------------------------------------------------------------------------- */
+/* ---- registering --------------------------------------------------------------------------------------- */
 
 static bool take_type(rt_exchange *x, const json_t *body, rt_order_type *out) {
     int64_t attempts, run_s, answer_s, concurrency;

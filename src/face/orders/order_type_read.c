@@ -46,7 +46,7 @@ void rt_page_order_type_get(rt_exchange *x) {
     else rt_problem_of(x, code, NULL, "order type");
 }
 
-/* ---- all that a project has -------------------------------------------------------------------------------------------- */
+/* ---- all that a project has ---------------------------------------------------------------------------- */
 
 typedef struct listing {
     rt_str tenant; /* whose types these are */

@@ -8,7 +8,7 @@
 #include "face/common/fields.h"
 #include "face/common/problem.h"
 
-/* ---- refusal.c --------------------------------------------------------------------------------------------------------- */
+/* ---- refusal.c ----------------------------------------------------------------------------------------- */
 
 /* {"code", "title", "description"}: Barbican's client wants a title. */
 void rt_refusal(rt_exchange *x, unsigned status, const char *fmt, ...) RT_PRINTF(3, 4);
@@ -23,7 +23,7 @@ void rt_refusal_not_found(rt_exchange *x);
 void rt_refusal_not_allowed(rt_exchange *x, rt_str allow);
 void rt_refusal_by_server(rt_exchange *x, unsigned status, rt_str why);
 
-/* ---- show.c ------------------------------------------------------------------------------------------------------------ */
+/* ---- show.c -------------------------------------------------------------------------------------------- */
 
 /* The i-th path parameter as the UUID of `what` ("Order", …). False: replied with 404. */
 bool rt_param_uuid(rt_exchange *x, size_t i, const char *what, rt_id *out);
@@ -39,7 +39,7 @@ json_t *rt_show_task(rt_exchange *x, const rt_order *o, const rt_job *task);
 /* `tenant`: whose type it is. Without its secrets. */
 json_t *rt_show_order_type(rt_str tenant, rt_str name, const rt_order_type *t);
 
-/* ---- pages, one file a noun -------------------------------------------------------------------------------------------- */
+/* ---- pages, one file a noun ---------------------------------------------------------------------------- */
 void rt_page_order_post(rt_exchange *x), rt_page_order_list(rt_exchange *x), rt_page_order_get(rt_exchange *x);
 void rt_page_order_delete(rt_exchange *x), rt_page_order_retries(rt_exchange *x);
 void rt_page_order_result(rt_exchange *x), rt_page_order_wake(rt_exchange *x);

@@ -23,7 +23,7 @@ static bool find(rt_exchange *x, bool container, rt_secret *out, rt_order *order
     return code == RT_OK;
 }
 
-/* ---- secrets ----------------------------------------------------------------------------------------------------------- */
+/* ---- secrets ------------------------------------------------------------------------------------------- */
 
 /* What Barbican calls it. */
 static const char *type_of(const rt_secret *s, const rt_order *o, const rt_secret *holder) {
@@ -103,7 +103,7 @@ void rt_page_secret_payload(rt_exchange *x) {
     rt_exchange_reply(x, 200, type.ptr, secret.payload);
 }
 
-/* ---- containers -------------------------------------------------------------------------------------------------------- */
+/* ---- containers ---------------------------------------------------------------------------------------- */
 
 static bool has_role(const rt_secret *container, const char *role) {
     for (uint32_t i = 0; i < container->members_count; i++) {

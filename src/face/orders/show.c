@@ -17,7 +17,7 @@ json_t *rt_show_time(int64_t ms) {
     return json_sprintf("%s.%03d000", rt_timestamp_format(ms / 1000).s, (int)(ms % 1000));
 }
 
-/* ---- references -------------------------------------------------------------------------------------------------------- */
+/* ---- references ---------------------------------------------------------------------------------------- */
 
 /* A name or address with a port, nothing that could be taken for more of a URL. */
 static bool is_host(rt_str host) {
@@ -45,7 +45,7 @@ json_t *rt_show_ref(rt_exchange *x, const char *noun, rt_id id) {
     return json_sprintf("%s/%s", place.ptr, rt_uuid_format(tag_of(x), id).s);
 }
 
-/* ---- an order and its task --------------------------------------------------------------------------------------------- */
+/* ---- an order and its task ----------------------------------------------------------------------------- */
 
 static bool add(json_t *json, const char *name, json_t *value) {
     return json_object_set_new(json, name, value) == 0;
