@@ -39,19 +39,28 @@ class Endpoint(http.server.ThreadingHTTPServer):
         return status, waited
 
 
+def content(data):
+    """What a message carries; an event may be anything."""
+    try:
+        value = json.loads(data)
+    except ValueError:
+        return data.decode("utf-8", "replace")
+    return value["body"] if isinstance(value, dict) and "body" in value else value
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))))
-        status, waited = self.server.judge(self.headers["webhook-id"], body.get("body"))
+        body = content(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+        status, waited = self.server.judge(self.headers["webhook-id"], body)
         self.send_response(status)
         self.send_header("Content-Length", "0")
         self.end_headers()
         after = "at once" if waited is None else f"after {waited:4.1f} s"
         print(f"  {time.monotonic() - self.server.began:6.1f} s  attempt {self.headers['webhook-attempt']:>2} {after:>12}  "
               + paint("green" if status == 200 else "yellow", str(status))
-              + f"  {json.dumps(body.get('body'))}", flush=True)
+              + f"  {json.dumps(body)}", flush=True)
 
     def log_message(self, *_):
         pass
