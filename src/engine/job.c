@@ -20,17 +20,18 @@ static void end_by(rt_tx *tx, const rt_job *was, rt_event_type type, rt_reason r
     now.lease = 0;
     now.due_ms = 0;
     last.type = (uint8_t)type;
-    last.reason = (uint8_t)reason;
     rt_tx_event(tx, &now, last);
     rt_tx_update_job(tx, was, &now);
     tx->frees = true;
 }
 
 void rt_job_succeed(rt_tx *tx, const rt_job *was, rt_event last) {
+    last.reason = RT_REASON_DELIVERED;
     end_by(tx, was, RT_EVENT_DELIVERED, RT_REASON_DELIVERED, last);
 }
 
 void rt_job_fail(rt_tx *tx, const rt_job *was, rt_event last) {
+    if (last.reason == RT_REASON_NONE) last.reason = RT_REASON_FAILED;
     end_by(tx, was, RT_EVENT_ENDED, RT_REASON_FAILED, last);
 }
 

@@ -8,7 +8,8 @@
 void rt_job_end(rt_tx *tx, const rt_job *was, rt_reason reason);
 /* Done: the attempt `last` succeeded (its attempt number counts; type and reason are set here). */
 void rt_job_succeed(rt_tx *tx, const rt_job *was, rt_event last);
-/* Done: what it stood for has failed for good by the attempt `last` (an order is in ERROR). */
+/* Done: what it stood for has failed for good by the attempt `last` (an order is in ERROR). A reason of the attempt's own,
+ * such as the last timeout of many, is kept in its event. */
 void rt_job_fail(rt_tx *tx, const rt_job *was, rt_event last);
 /* Dead, in plain sight, for `reason`. `last` is the attempt that was the last straw, or all zero. */
 void rt_job_give_up(rt_tx *tx, const rt_job *was, rt_reason reason, rt_event last);

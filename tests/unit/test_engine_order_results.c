@@ -249,7 +249,8 @@ static void delete__good_bye_is_tried_five_times(void **state) {
 
 static void delete__whatever_else_a_good_bye_is_answered_is_fine(void **state) {
     rig *r = *state;
-    static const char *const ANSWERS[] = {DONE, "{\"action\":\"failed\"}", "{\"action\":\"retry\"}", "ok", ""};
+    static const char *const ANSWERS[] = {DONE, "{\"action\":\"failed\"}", "{\"action\":\"retry\"}", "ok",
+                                          ""};
     rt_order_type like = rig_like("plugin:key");
     like.cancel = true;
     assert_int_equal(rig_put_type(r, "key", like), RT_OK);

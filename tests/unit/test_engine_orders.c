@@ -58,11 +58,12 @@ static void order__run_is_sent_what_there_is_to_know(void **state) {
     assert_int_equal(a->answer_max, 512 * 1024);
     assert_text(a->message_id, rt_id_format(RIG_TAG, rig_task(r, id).id).s);
     char want[512];
-    (void)snprintf(want, sizeof want,
-                   "{\"order\":\"%s\",\"type\":\"certificate\",\"task\":\"create_order\",\"args\":[],\"kwargs\":{},"
-                   "\"meta\":{\"name\": \"n\"},\"state\":null,\"attempt\":1,\"token\":\"%016llx\","
-                   "\"deadline\":1007000,\"verb\":\"run\"}",
-                   rt_uuid_format(RIG_TAG, id).s, (unsigned long long)a->token);
+    (void)snprintf(
+        want, sizeof want,
+        "{\"order\":\"%s\",\"type\":\"certificate\",\"task\":\"create_order\",\"args\":[],\"kwargs\":{},"
+        "\"meta\":{\"name\": \"n\"},\"state\":null,\"attempt\":1,\"token\":\"%016llx\","
+        "\"deadline\":1007000,\"verb\":\"run\"}",
+        rt_uuid_format(RIG_TAG, id).s, (unsigned long long)a->token);
     assert_text(a->body, want);
     rig_answer(r, a, 200, DONE);
 }
@@ -117,7 +118,8 @@ static void order__keeps_the_secret_that_a_run_made(void **state) {
     rig *r = *state;
     assert_int_equal(rig_put_type(r, "key", rig_like("plugin:key")), RT_OK);
     const rt_id id = rig_create(r, "key");
-    rig_say(r, "{\"action\":\"done\",\"secret\":{\"name\":\"k\",\"content_type\":\"a/b\",\"payload_base64\":\"AP8Q\"}}");
+    rig_say(r, "{\"action\":\"done\",\"secret\":{\"name\":\"k\",\"content_type\":\"a/"
+               "b\",\"payload_base64\":\"AP8Q\"}}");
     const rt_order o = rig_order(r, id);
     assert_true(o.secret != 0);
     assert_true(o.container == 0);
@@ -137,7 +139,8 @@ static void order__keeps_a_container_with_its_members(void **state) {
     rig *r = *state;
     assert_int_equal(rig_put_type(r, "asymmetric", rig_like("plugin:a")), RT_OK);
     const rt_id id = rig_create(r, "asymmetric");
-    rig_say(r, "{\"action\":\"done\",\"container\":{\"name\":\"pair\",\"secrets\":{\"private_key\":{\"payload\":\"p\"},"
+    rig_say(r, "{\"action\":\"done\",\"container\":{\"name\":\"pair\",\"secrets\":{\"private_key\":{"
+               "\"payload\":\"p\"},"
                "\"public_key\":{\"payload\":\"q\"}}}}");
     const rt_order o = rig_order(r, id);
     assert_true(o.secret == 0);
@@ -177,7 +180,8 @@ static void order__failure_without_words_gets_the_standard_ones(void **state) {
     const rt_id id = rig_create(r, "key");
     rig_say(r, "{\"action\":\"failed\"}");
     assert_text(rig_order(r, id).error_code, "500");
-    assert_text(rig_order(r, id).error_reason, "create_order failure seen - please contact site administrator.");
+    assert_text(rig_order(r, id).error_reason,
+                "create_order failure seen - please contact site administrator.");
 }
 
 /* `before`, then `count` times `unit`, then `after`. */
@@ -202,7 +206,8 @@ static void order__texts_are_cut_at_whole_characters(void **state) {
     assert_int_equal(rig_order(r, id).sub_status.len, 36 * 2);
     rig_say(r, repeated(r, "{\"action\":\"retry\",\"after_ms\":0,\"message\":\"", "€", 256, "\"}"));
     assert_int_equal(rig_order(r, id).sub_status_message.len, 255 * 3);
-    rig_say(r, repeated(r, "{\"action\":\"failed\",\"code\":\"12345678901234567\",\"reason\":\"", "😀", 256, "\"}"));
+    rig_say(r, repeated(r, "{\"action\":\"failed\",\"code\":\"12345678901234567\",\"reason\":\"", "😀", 256,
+                        "\"}"));
     const rt_order o = rig_order(r, id);
     assert_text(o.error_code, "1234567890123456");
     assert_int_equal(o.error_reason.len, 255 * 4);
@@ -215,7 +220,8 @@ static void order__retry_waits_as_long_as_the_run_said(void **state) {
     assert_int_equal(rig_put_type(r, "key", rig_like("plugin:key")), RT_OK);
     const rt_id id = rig_create(r, "key");
     const rt_id task = rig_task(r, id).id;
-    rig_say(r, "{\"action\":\"retry\",\"after_ms\":5000,\"task\":\"check\",\"sub_status\":\"waiting\",\"message\":\"m\"}");
+    rig_say(r, "{\"action\":\"retry\",\"after_ms\":5000,\"task\":\"check\",\"sub_status\":\"waiting\","
+               "\"message\":\"m\"}");
     rt_order o = rig_order(r, id);
     assert_int_equal(o.status, RT_ORDER_PENDING);
     assert_int_equal(o.retries, 1);
@@ -272,7 +278,8 @@ static void order__what_cannot_be_done_now_backs_off(void **state) {
         assert_int_equal(r->attempts_count, 0);
         rig_pass(r, 1);
     }
-    rig_say(r, "{\"action\":\"retry\",\"after_ms\":1}"); // it could be done: the next failure is the first again
+    rig_say(r,
+            "{\"action\":\"retry\",\"after_ms\":1}"); // it could be done: the next failure is the first again
     assert_int_equal(rig_order(r, id).failures, 0);
     rig_pass(r, 1);
     rig_say(r, "{\"action\":\"unavailable\"}");

@@ -4,6 +4,7 @@ TEST_GROUPS=(lint unit store sim asan tsan fuzz e2e)
 SIMULATION_SEEDS=${SIMULATION_SEEDS:-1..10000}
 WORK_SEEDS=${WORK_SEEDS:-1..200}
 CALLS_SEEDS=${CALLS_SEEDS:-1..200}
+ORDERS_SEEDS=${ORDERS_SEEDS:-1..1000}
 FUZZ_SECONDS=${FUZZ_SECONDS:-8}
 
 tally() { echo "$1 $2 ${3:-0}" >>"$TALLY"; }
@@ -52,6 +53,8 @@ test_sim() {
     simulated simulate_work --seeds "$WORK_SEEDS"
     simulated simulate_work --seeds 1..10 --lmdb build
     simulated simulate_calls --seeds "$CALLS_SEEDS"
+    simulated simulate_orders --seeds "$ORDERS_SEEDS"
+    simulated simulate_orders --seeds 1..10 --lmdb build
 }
 
 # sanitized DIR CC SANITIZERS [OPTION…]

@@ -61,7 +61,7 @@ static rt_code take_done(rt_tx *tx, rt_order_case *c, const rt_job *job, const r
 static rt_code take_failed(rt_tx *tx, rt_order_case *c, const rt_job *job, const rt_run_answer *a,
                            rt_event last) {
     const rt_code code = rt_order_fail(tx, c, a->code, a->reason);
-    last.text = c->order.error_reason;
+    if (last.text.len == 0) last.text = c->order.error_reason;
     if (code == RT_OK) rt_job_fail(tx, job, last);
     return code;
 }
@@ -107,7 +107,7 @@ rt_code rt_order_take(rt_tx *tx, rt_order_case *c, const rt_job *job, const rt_r
     if (answer->has_state) c->order.state = answer->state;
     switch (answer->action) {
     case RT_RUN_DONE: return take_done(tx, c, job, answer, last);
-    case RT_RUN_FAILED: return take_failed(tx, c, job, answer, last);
+    case RT_RUN_FAILED: last.reason = RT_REASON_FAILED; return take_failed(tx, c, job, answer, last);
     case RT_RUN_RETRY: return take_retry(tx, c, job, answer, last);
     case RT_RUN_UNAVAILABLE: return take_unavailable(tx, c, job, answer, last);
     }
