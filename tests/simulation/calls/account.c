@@ -197,10 +197,21 @@ static bool count_probe(void *ctx, const rt_job *job) {
     return true;
 }
 
+/* It sleeps as long as it said, unless an operator or its type takes it out of there. */
+static void check_sleep(const batch *b, const rt_brakes *was, const rt_brakes *now) {
+    const farm *f = b->farm;
+    if (was->circuit != RT_CIRCUIT_OPEN || was->forced || now->circuit != RT_CIRCUIT_HALF_OPEN) return;
+    const int64_t early_ms = was->circuit_until_ms - now->circuit_since_ms;
+    const bool turned = early_ms > (int64_t)was->sleep_ms;
+    const bool ordered = was->opened_ms != now->opened_ms; // closed, opened and made to probe within a batch
+    MUST(f, early_ms <= 0 || turned || ordered, "a circuit wakes %lld ms too early", (long long)early_ms);
+}
+
 static void check_brakes(const batch *b, uint32_t type) {
     const farm *f = b->farm;
-    const rt_queue q = queue_in(f, b->after, f->queues[type]);
+    const rt_queue q = queue_in(f, b->after, f->queues[type]), before = queue_in(f, b->before, q.id);
     const rt_brakes *k = &q.brakes;
+    check_sleep(b, &before.brakes, k);
     mix(&b->farm->account, (uint64_t)k->circuit << 8 ^ k->pace_ms);
     MUST(f, k->circuit != RT_CIRCUIT_CLOSED || (k->opened_ms == 0 && k->probes == 0), "closed is closed");
     MUST(f, k->circuit == RT_CIRCUIT_CLOSED || k->opened_ms != 0, "open since when?");
