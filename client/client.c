@@ -74,7 +74,7 @@ static bool take_settings(retry_client *c, const retry_client_config *cfg) {
 
 retry_code retry_client_open(const retry_client_config *config, retry_client **client, retry_error *error) {
     retry_client_config cfg;
-    rtc_take_config(&cfg, sizeof cfg, config);
+    if (!rtc_take_config(&cfg, sizeof cfg, config, error)) return RETRY_E_INVALID;
     retry_code code = check(&cfg, error);
     if (code != RETRY_OK) return code;
     (void)pthread_once(&curl_once, start_curl);

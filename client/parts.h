@@ -33,9 +33,9 @@ void rtc_cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *lock, int64_t at
 bool rtc_thread_start(pthread_t *out, void *(*run)(void *), void *arg);
 /* Owned copy with a NUL behind it; NULL: out of memory. */
 char *rtc_copy(const void *bytes, size_t len);
-/* A struct that comes from outside: copied to `to`, its first member being its size; what it does not have
- * is zero. */
-void rtc_take_config(void *to, size_t to_size, const void *from);
+/* A struct that comes from outside: copied to `to`; its first member is its size, and what it does not have
+ * is zero. NULL is all zeros. False: its size was not set. */
+bool rtc_take_config(void *to, size_t to_size, const void *from, retry_error *error);
 
 /* Base64 (RFC 4648), owned, NUL behind it; NULL: out of memory, or (decode) not base64. */
 char *rtc_base64(const void *bytes, size_t len);

@@ -43,7 +43,7 @@ retry_code retry_register(retry_client *client, const char *type, retry_callback
 retry_code retry_run(retry_client *client, const char *type, const retry_request *request,
                      retry_receipt *receipt, retry_error *error) {
     retry_request r;
-    rtc_take_config(&r, sizeof r, request);
+    if (!rtc_take_config(&r, sizeof r, request, error)) return RETRY_E_INVALID;
     r.size = sizeof r;
     const rtc_registration *registered = rtc_registered(client, type, error);
     if (registered == NULL) return RETRY_E_INVALID;

@@ -121,7 +121,7 @@ static bool must_wait(retry_client *c, const rtc_event *e) {
 retry_code retry_schedule(retry_client *client, const char *type, const retry_request *request,
                           retry_receipt *receipt, retry_error *error) {
     retry_request r;
-    rtc_take_config(&r, sizeof r, request);
+    if (!rtc_take_config(&r, sizeof r, request, error)) return RETRY_E_INVALID;
     retry_receipt mine = {0};
     rtc_new_key(mine.key);
     const rtc_event e = {.type = type,

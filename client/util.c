@@ -10,7 +10,7 @@
 
 #include "parts.h"
 
-enum { PAUSE_FIRST_MS = 100, PAUSE_LAST_MS = 10000 };
+enum { PAUSE_FIRST_MS = 100, PAUSE_LAST_MS = 10000, RTC_CONFIG_BYTES_MAX = 4096 };
 
 retry_code rtc_fail(retry_error *error, retry_code code, const char *fmt, ...) {
     if (error == NULL) return code;
@@ -102,12 +102,18 @@ char *rtc_copy(const void *bytes, size_t len) {
     return copy;
 }
 
-void rtc_take_config(void *to, size_t to_size, const void *from) {
-    size_t from_size = 0;
+bool rtc_take_config(void *to, size_t to_size, const void *from, retry_error *error) {
+    size_t from_size = sizeof from_size;
     memset(to, 0, to_size);
-    if (from == NULL) return;
-    memcpy(&from_size, from, sizeof from_size); // the first member of each is its size
+    if (from == NULL) return true;
+    memcpy(&from_size, from, sizeof from_size);
+    // Smaller than any of them has been, or larger than they will grow: it was not begun with its macro.
+    if (from_size < 2 * sizeof(size_t) || from_size > RTC_CONFIG_BYTES_MAX) {
+        (void)rtc_fail(error, RETRY_E_INVALID, "size is not set; the macros of client.h set it");
+        return false;
+    }
     memcpy(to, from, from_size < to_size ? from_size : to_size);
+    return true;
 }
 
 static const char ALPHABET[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";

@@ -107,7 +107,7 @@ retry_code retry_session_open(retry_client *client, const retry_session_config *
                               retry_session **session, retry_error *error) {
     retry_session_config cfg;
     char host[128];
-    rtc_take_config(&cfg, sizeof cfg, config);
+    if (!rtc_take_config(&cfg, sizeof cfg, config, error)) return RETRY_E_INVALID;
     rtc_host_name(host, sizeof host);
     if (cfg.interval_s == 0) cfg.interval_s = INTERVAL_S;
     if (cfg.interval_s > INTERVAL_S_MAX)
@@ -239,7 +239,7 @@ static retry_code claim_in(retry_session *s, life *l, json_t *body, int64_t wait
 retry_code retry_claim(retry_session *session, const retry_claim_config *config, retry_work **work,
                        retry_error *error) {
     retry_claim_config cfg;
-    rtc_take_config(&cfg, sizeof cfg, config);
+    if (!rtc_take_config(&cfg, sizeof cfg, config, error)) return RETRY_E_INVALID;
     json_t *body = claim_body(&cfg, error);
     if (body == NULL) return RETRY_E_INVALID;
     retry_code code = RETRY_E_STALE;

@@ -188,7 +188,7 @@ static void *work(void *arg) {
 
 static retry_code take_config(retry_workers_config *cfg, const retry_workers_config *config,
                               retry_error *error) {
-    rtc_take_config(cfg, sizeof *cfg, config);
+    if (!rtc_take_config(cfg, sizeof *cfg, config, error)) return RETRY_E_INVALID;
     if (cfg->threads == 0) cfg->threads = 1;
     if (cfg->lease_s == 0) cfg->lease_s = LEASE_S;
     if (cfg->batch == 0) cfg->batch = 1;

@@ -131,6 +131,73 @@ def test_what_was_refused_can_be_sent_again_as_the_guide_says(server, client, tm
     assert [job["body_base64"] for job in claimed] == ["NDcxMQ=="]
 
 
+# ---- what happens to calls -------------------------------------------------------------------------------------------
+
+CALLS = {
+    "py": """
+import sys, time, retryd
+client = retryd.Client(sys.argv[1])
+@client.retryable("py")
+def call(what):
+    attempt = retryd.current().attempt
+    if what == "never": raise retryd.GiveUp("api1-400", "it makes no sense")
+    if what == "later" and attempt == 1: raise retryd.Failure("api1-429", not_before_s=1)
+    if what == "odd" and attempt == 1: raise KeyError("x")
+    if what == "long": time.sleep(4)
+    print(what, attempt, retryd.current().lost(), flush=True)
+for what in ("never", "later", "odd", "long"): call.schedule(what)
+client.start(threads=4, lease_s=3, wait_ms=500)
+sys.stdin.read()
+client.close()
+""",
+    "js": """
+import { Client, Failure, GiveUp } from "retryd";
+const client = new Client(process.argv[2]);
+const call = client.retryable("js", async (what, { attempt, lost }) => {
+  if (what === "never") throw new GiveUp("api1-400", "it makes no sense");
+  if (what === "later" && attempt === 1) throw new Failure("api1-429", "", { notBeforeS: 1 });
+  if (what === "odd" && attempt === 1) null.x;
+  if (what === "long") await new Promise((resolve) => setTimeout(resolve, 4000));
+  console.log(what, attempt, lost() ? "True" : "False");
+});
+for (const what of ["never", "later", "odd", "long"]) await call.schedule(what);
+client.start({ concurrency: 4, leaseS: 3, waitMs: 500 });
+process.stdin.resume();
+process.stdin.on("end", () => client.stop());
+""",
+}
+
+
+@needs_node
+def test_calls_give_up_wait_as_told_and_outlast_their_leases(server, client, tmp_path):
+    """In both languages at once: a call that is longer than its lease needs seconds."""
+    os.makedirs(tmp_path / "node_modules")
+    os.symlink(os.path.join(ROOT, "clients", "js"), tmp_path / "node_modules" / "retryd")
+    for language, program in CALLS.items():
+        client.ask("PUT", f"/v1/event-types/{language}", {"target": {"pull": True}})
+        (tmp_path / f"calls.{language.replace('js', 'mjs')}").write_text(program)
+    running = {language: subprocess.Popen([interpreter, name, server.url], cwd=tmp_path, stdin=subprocess.PIPE,
+                                          stdout=open(tmp_path / f"{language}.out", "wb"), preexec_fn=die_with_parent,
+                                          env=environment(server, tmp_path))
+               for language, interpreter, name in (("py", sys.executable, "calls.py"), ("js", "node", "calls.mjs"))}
+    try:
+        for language, process in running.items():
+            printed = wait_until(lambda: (lambda text: text.count("\n") >= 3 and text)((tmp_path / f"{language}.out").read_text()))
+            assert sorted(printed.splitlines()) == ["later 2 False", "long 1 False", "odd 2 False"]
+            process.stdin.close()
+            assert process.wait(30) == 0
+    finally:
+        for process in running.values():
+            process.kill()
+            process.wait()
+    dead = server.get("/v1/dead").json()["dead"]
+    assert sorted(job["queue"] for job in dead) == ["default/js", "default/py"]
+    for job in dead:
+        assert "api1-400: it makes no sense" in json.dumps(server.attempts(job["id"]))
+    told = json.dumps([server.get("/v1/attempts?limit=100").text])
+    assert "KeyError" in told and "TypeError" in told
+
+
 # ---- examples --------------------------------------------------------------------------------------------------------
 
 

@@ -304,10 +304,20 @@ static void config__of_an_older_program_has_zeros_where_it_ends(void **state) {
         uint64_t beyond;
     } old = {.size = 2 * sizeof(size_t), .url = "http://x", .beyond = UINT64_MAX};
     retry_client_config taken;
-    rtc_take_config(&taken, sizeof taken, &old);
+    assert_true(rtc_take_config(&taken, sizeof taken, &old, NULL));
     assert_string_equal(taken.url, "http://x");
     assert_null(taken.project);
     assert_int_equal(taken.timeout_ms, 0);
+}
+
+static void config__without_a_size_is_refused(void **state) {
+    kit_fixture *f = *state;
+    retry_client *c = kit_client(f->kit, NULL, PATIENT_MS);
+    const retry_request without = {.body = "x", .body_bytes = 1};
+    retry_error error;
+    assert_int_equal(retry_schedule(c, "t", &without, NULL, &error), RETRY_E_INVALID);
+    assert_string_equal(error.message, "size is not set; the macros of client.h set it");
+    retry_client_close(c);
 }
 
 static void pauses__double_from_100_ms_to_10_s_with_half_of_it_by_chance(void **state) {
@@ -335,6 +345,7 @@ int main(void) {
         WITH_SERVER(spool__is_full_at_its_bound),
         WITH_SERVER(ask__hands_back_answers_and_refusals),
         cmocka_unit_test(config__of_an_older_program_has_zeros_where_it_ends),
+        WITH_SERVER(config__without_a_size_is_refused),
         cmocka_unit_test(pauses__double_from_100_ms_to_10_s_with_half_of_it_by_chance),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
