@@ -82,11 +82,19 @@ static void on_log(const rd_kafka_t *rk, int level, const char *facility, const 
     if (k->say != NULL) k->say(k->ctx, level <= SYSLOG_ERR, rt_str_of(text));
 }
 
+/* Without it librdkafka logs a second time what its threads have logged. */
+static void on_error(rd_kafka_t *rk, int error, const char *text, void *opaque) {
+    const rt_kafka *k = opaque;
+    (void)rk;
+    if (error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN && k->say != NULL) k->say(k->ctx, true, rt_str_of(text));
+}
+
 rt_code rt_kafka_conf(const rt_kafka *k, const rt_kafka_property own[], size_t count, rd_kafka_conf_t **out,
                       rt_err *err) {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     if (conf == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "rd_kafka_conf_new");
     rd_kafka_conf_set_log_cb(conf, on_log);
+    rd_kafka_conf_set_error_cb(conf, on_error);
     rd_kafka_conf_set_opaque(conf, (void *)(uintptr_t)k); // never written through here
     rt_code code = set(conf, "client.id", "retryd", err);
     if (code == RT_OK) code = set_own(conf, own, count, true, err);
