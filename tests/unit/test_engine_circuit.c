@@ -292,21 +292,6 @@ static void circuit__sleeps_twice_as_long_when_a_probe_fails(void **state) {
     assert_int_equal(queue_of(r).brakes.opened_ms, START_MS);
 }
 
-static void circuit__outcomes_of_before_are_no_probes(void **state) {
-    rig *r = *state;
-    rt_call_type like = type_of("http://t/");
-    like.concurrency = 16;
-    put(r, like);
-    schedule(r, 40, NULL);
-    while (r->count < 8) answer_first(r, 200, 0); // trust grows
-    for (int i = 0; i < 100 && circuit(r) == RT_CIRCUIT_CLOSED; i++) answer_first(r, 503, 0);
-    assert_int_equal(circuit(r), RT_CIRCUIT_OPEN);
-    assert_true(r->count > 0);
-    pass(r, 5000);
-    while (r->count > 0 && circuit(r) == RT_CIRCUIT_OPEN) answer_first(r, 503, 5000);
-    assert_int_equal(circuit(r), RT_CIRCUIT_HALF_OPEN);
-}
-
 static void circuit__survives_a_restart(void **state) {
     rig *r = *state;
     put(r, type_of("http://t/"));
@@ -471,6 +456,30 @@ static void workers__feed_the_circuit_and_wait_for_it(void **state) {
     assert_int_equal(claim(r, 20).count, 7);
 }
 
+static void workers__outcomes_of_before_are_no_probes(void **state) {
+    rig *r = *state;
+    rt_call_type like = type_of("");
+    like.circuit.probes = 10;
+    put(r, like);
+    schedule(r, 20, NULL);
+    const rt_call_claim old = claim(r, 8);
+    for (int i = 0; i < 4; i++) end(r, &old.calls[i], RT_CALL_FAIL);
+    assert_int_equal(circuit(r), RT_CIRCUIT_OPEN);
+    end(r, &old.calls[4], RT_CALL_FINISH); // while it is open an end means nothing
+    pass(r, 5000);
+    const rt_call_claim probes = claim(r, 20);
+    assert_int_equal(probes.count, 7); // three are under way still
+    assert_int_equal(circuit(r), RT_CIRCUIT_HALF_OPEN);
+    end(r, &old.calls[5], RT_CALL_FAIL);
+    end(r, &old.calls[6], RT_CALL_FINISH);
+    assert_int_equal(circuit(r), RT_CIRCUIT_HALF_OPEN);
+    assert_int_equal(queue_of(r).brakes.probes, 0);
+    end(r, &probes.calls[0], RT_CALL_FINISH);
+    assert_int_equal(queue_of(r).brakes.probes, 1);
+    end(r, &probes.calls[1], RT_CALL_FAIL);
+    assert_int_equal(circuit(r), RT_CIRCUIT_OPEN);
+}
+
 static void workers__wait_for_the_rate(void **state) {
     rig *r = *state;
     rt_call_type like = type_of("");
@@ -576,7 +585,6 @@ int main(void) {
         CASE(circuit__stays_closed_while_enough_succeed),
         CASE(circuit__probes_after_its_sleep_and_closes_when_they_succeed),
         CASE(circuit__sleeps_twice_as_long_when_a_probe_fails),
-        CASE(circuit__outcomes_of_before_are_no_probes),
         CASE(circuit__survives_a_restart),
         CASE(circuit__slow_answers_open_it_too),
         CASE(circuit__releases_at_a_rate_after_closing),
@@ -584,6 +592,7 @@ int main(void) {
         CASE(circuit__forced_by_an_operator_stays_so_until_auto),
         CASE(circuit__switched_off_by_its_type_lets_go_at_once),
         CASE(workers__feed_the_circuit_and_wait_for_it),
+        CASE(workers__outcomes_of_before_are_no_probes),
         CASE(workers__wait_for_the_rate),
         CASE(workers__that_wait_get_what_is_scheduled_or_retried),
         CASE(pace__grows_with_failures_and_shrinks_with_successes),

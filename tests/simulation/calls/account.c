@@ -61,6 +61,16 @@ static rt_queue queue_in(const farm *f, rt_view *v, rt_id id) {
     return queue;
 }
 
+/* Each node lets so many go in any second, and as many again that it had saved up. */
+static void check_rate(farm *f) {
+    account *a = &f->account;
+    a->fetched_ms[a->fetched++ % FETCHED_MAX] = f->now_ms;
+    uint32_t lately = 0;
+    for (uint32_t i = 0; i < FETCHED_MAX && i < a->fetched; i++) lately += a->fetched_ms[i] > f->now_ms - 1000;
+    const bool anew = f->started_ms > f->now_ms - 3000 || f->jumped_ms > f->now_ms - 3000; // with a full bucket
+    if (!anew) MUST(f, lately <= 2 * RATE_PER_S * f->nodes_count, "%u calls are fetched in a second", lately);
+}
+
 /* It was taken by somebody in this batch. */
 static void check_taken(const batch *b, const rt_job *was, const rt_job *now) {
     farm *f = b->farm;
@@ -73,6 +83,7 @@ static void check_taken(const batch *b, const rt_job *was, const rt_job *now) {
         MUST(f, rt_view_lease(b->after, was->lease, &lease) == RT_E_ABSENT, "call %" PRIx64 " is held twice", now->id);
     }
     if (!(now->flags & RT_JOB_PULL)) return;
+    if (now->queue == f->queues[RATED_TYPE]) check_rate(f);
     rt_lease lease;
     MUST(f, rt_view_lease(b->after, now->lease, &lease) == RT_OK && lease.jobs[0] == now->id, "a lease of its own");
     const int64_t early_ms = before.brakes.pace_until_ms - lease.from_ms;

@@ -42,7 +42,7 @@ rt_call_type type_like(uint32_t type) {
     t.max_attempts = type == 1 || type == 3 ? 4 : 0;
     t.ordered = type == 1;
     t.pace.enabled = type == 1 || type == 5;
-    t.rate_per_s = type == 3 ? 5 : 0;
+    t.rate_per_s = type == RATED_TYPE ? RATE_PER_S : 0;
     t.concurrency = type == 4 ? 2 : 0;
     t.dead_type = type == 3 || type == 4 ? RT_STR("last") : RT_STR_EMPTY;
     t.dead_keep_s = type == 0 ? 20 : 0;
@@ -62,6 +62,7 @@ static void start(farm *f, node *n) {
     rt_store_memory_set_faults(n->store, f->calm ? &(rt_memory_faults){0} : &FAULTS);
     n->farm = f;
     n->life = ++f->lives;
+    f->started_ms = f->now_ms;
     const rt_executor executor = target_executor(n);
     if (rt_engine_open(n->store, &executor, &settings, rt_rng_next(&f->rng), &n->engine, &err) != RT_OK) abort();
     n->wake_ms = f->now_ms;

@@ -23,6 +23,9 @@ enum {
     CALLS_MAX = 4096,    /* jobs of one run */
     NUMBERS_MAX = 1024,  /* calls that callers want scheduled */
     ITEMS_MAX = 4,       /* of one request */
+    RATED_TYPE = 3,
+    RATE_PER_S = 5,
+    FETCHED_MAX = 64,
     ACTIVE_MS = 60000    /* virtual; faults stop then */
 };
 #define TENANT RT_STR("p")
@@ -125,6 +128,8 @@ typedef struct account {
     uint32_t count;
     uint32_t made[NUMBERS_MAX];    /* calls by number of their payload, those that go on from another left out */
     rt_id told[NUMBERS_MAX];       /* ids that callers were told; 0: none */
+    int64_t fetched_ms[FETCHED_MAX]; /* virtual: when calls of the type with a rate were fetched, the latest of them */
+    uint32_t fetched;
     uint64_t last_seq;
     uint64_t counts[RT_EVENT_TYPE_COUNT];
     uint64_t hash; /* of all that happened */
@@ -145,6 +150,7 @@ struct farm {
     uint32_t next_number;
     bool down[TYPES];          /* its target, or what its workers need */
     rt_id queues[TYPES];
+    int64_t started_ms;        /* virtual: when a node last came up */
     attempt attempts[ATTEMPTS_MAX];
     uint32_t attempts_count;
     rt_arena arena; /* of targets' starts */
