@@ -2,9 +2,12 @@
 #include <string.h>
 
 #include "base/pack.h"
+#include "engine/calls/call.h"
 #include "engine/core.h"
 #include "engine/orders/order.h"
 #include "engine/work/history.h"
+
+enum { CALL_OPS_MAX = 8 }; /* between a call's body and its job */
 
 void rt_command_list_push(rt_command_list *l, rt_command *cmd) {
     cmd->next = NULL;
@@ -127,6 +130,42 @@ static void note_call(rt_engine *e, const rt_job *job) {
     if (job->state == RT_JOB_LEASED) note_fetched(e, job);
 }
 
+/* The place of its type's counters; their name is on its queue's record. */
+static uint32_t type_of_call(rt_engine *e, const rt_tx *tx, rt_id queue) {
+    const uint32_t known = rt_call_metrics_find(&e->metrics.calls, queue);
+    rt_queue record;
+    if (known < RT_CALL_TYPES_COUNTED || rt_view_queue(tx->view, queue, &record) != RT_OK) return known;
+    return rt_call_metrics_add(&e->metrics.calls, queue, record.name);
+}
+
+/* The body that this change gives to a new call: it is written right before its job, see call.c. */
+static bool body_of_call(const rt_tx *tx, uint32_t at, rt_call *out) {
+    const rt_id body = tx->ops[at].job.now->body;
+    for (uint32_t i = at; i > 0 && at - i < CALL_OPS_MAX; i--) {
+        const rt_op *op = &tx->ops[i - 1];
+        if (op->kind == RT_OP_BODY && op->body.id == body) return rt_call_decode(op->body.bytes, out);
+    }
+    return false;
+}
+
+static void count_type(rt_engine *e, const rt_tx *tx, uint32_t at) {
+    const rt_job *was = tx->ops[at].job.was, *now = tx->ops[at].job.now;
+    if (now == NULL || !(now->flags & RT_JOB_CALL)) return;
+    rt_call_tally *t = &e->open->tally.calls;
+    const bool succeeded = was != NULL && now->state == RT_JOB_DONE && now->reason == RT_REASON_DELIVERED;
+    const bool failed = was != NULL && !succeeded && now->attempt > was->attempt;
+    const bool died = was != NULL && now->state == RT_JOB_DEAD;
+    if (was != NULL && !succeeded && !failed && !died) return;
+    const uint32_t type = type_of_call(e, tx, now->queue);
+    rt_call call;
+    t->any = true;
+    if (succeeded) t->counts[type][RT_CALL_SUCCEEDED]++;
+    if (failed) t->counts[type][RT_CALL_FAILED]++;
+    if (died) t->counts[type][RT_CALL_DIED]++;
+    if (was == NULL && body_of_call(tx, at, &call))
+        t->scheduled[rt_call_metrics_reason(&e->metrics.calls, type, call.reason)]++;
+}
+
 static void note_job(rt_engine *e, rt_tally *t, const rt_job *was, const rt_job *now) {
     if (now == NULL) return;
     if (now->flags & RT_JOB_WORK) tell_of_work(e, now);
@@ -207,7 +246,10 @@ static void note_change(rt_engine *e, const rt_tx *tx) {
     for (uint32_t i = 0; i < tx->ops_count; i++) {
         const rt_op *op = &tx->ops[i];
         switch (op->kind) {
-        case RT_OP_JOB: note_job(e, t, op->job.was, op->job.now); break;
+        case RT_OP_JOB:
+            note_job(e, t, op->job.was, op->job.now);
+            count_type(e, tx, i);
+            break;
         case RT_OP_QUEUE:
             if (op->queue.now != NULL) note_queue(e, op->queue.was, op->queue.now);
             break;

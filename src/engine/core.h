@@ -52,6 +52,7 @@ typedef struct rt_tally {
     bool worked; /* `work` is not all zero */
     uint64_t runs;
     uint32_t orders[RT_ORDER_COUNT_COUNT];
+    rt_call_tally calls;
 } rt_tally;
 
 typedef struct rt_batch {
@@ -101,7 +102,7 @@ struct rt_engine {
     int64_t expiry_at_ms;
     rt_order_patrol patrol;
     bool patrol_busy;
-    bool patrol_held;         /* its lock, in this round */
+    bool patrol_held;         /* its lock, and has yet to give it back */
     uint32_t patrol_count;    /* orders looked at in this round */
     int64_t patrol_at_ms;     /* INT64_MAX: there are no orders */
     size_t cursors_busy;      /* cursor steps submitted or sleeping */

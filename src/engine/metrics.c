@@ -36,4 +36,5 @@ void rt_metrics_init(rt_metrics *m) {
     m->commit_s.bounds = RT_BOUNDS_SECONDS;
     m->commit_size.bounds = RT_BOUNDS_COUNT;
     memcpy(m->work.names[RT_WORK_COUNTED], "other", sizeof "other");
+    rt_call_metrics_init(&m->calls);
 }

@@ -3,7 +3,7 @@
 #define RT_ENGINE_METRICS_H
 #include <stdatomic.h>
 
-#include "port/record.h"
+#include "engine/calls/call_metrics.h"
 
 /* Upper bounds, inclusive; the last bucket is +Inf. */
 enum { RT_HISTOGRAM_BUCKETS = 16 };
@@ -54,6 +54,7 @@ typedef struct rt_order_metrics {
 typedef struct rt_metrics {
     rt_work_metrics work;
     rt_order_metrics orders;
+    rt_call_metrics calls;
     atomic_uint_fast64_t messages_posted, messages_claimed, messages_deleted, messages_expired;
     atomic_uint_fast64_t deliveries_created, deliveries_done;
     atomic_uint_fast64_t attempts_started, attempts_failed[RT_REASON_COUNT];

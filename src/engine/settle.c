@@ -70,6 +70,7 @@ static void settle_durable(rt_engine *e, rt_batch *b) {
     count_tally(&e->metrics, &b->tally);
     count_work(&e->metrics.work, &b->tally);
     count_orders(&e->metrics.orders, &b->tally);
+    rt_call_metrics_count(&e->metrics.calls, &b->tally.calls);
     if (b->tally.changes > 0) {
         add(&e->metrics.commits, 1);
         rt_histogram_add(&e->metrics.commit_size, (double)b->tally.changes);

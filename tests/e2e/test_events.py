@@ -10,6 +10,7 @@ from events import backoff, batch, moment, put_type, schedule, state, wait_state
 from policies import quick
 from receiver import Answer
 from server import wait_until
+from test_operations import check_prometheus
 
 
 # ---- types -----------------------------------------------------------------------------------------------------------
@@ -368,3 +369,30 @@ def test_tokens_open_their_project_only(start_retryd, tmp_path):
     assert call("POST", f"/v1/jobs/{job}/finish", q, "q", json={"token": got["token"]}).status_code in (404, 409)
     assert call("POST", f"/v1/jobs/{job}/finish", p, json={"token": got["token"]}).status_code == 200
     assert call("GET", f"/v1/jobs/{job}", p).json()["state"] == "done"
+
+
+# ---- metrics ---------------------------------------------------------------------------------------------------------
+
+
+def test_metrics_count_by_type_and_reason(retryd, receiver):
+    receiver.on("/bad", 503)
+    put_type(retryd, "good", target={"url": receiver.url("/good")})
+    put_type(retryd, "bad", target={"url": receiver.url("/bad")}, policy=quick(2), circuit=None)
+    batch(retryd, "good", *[{"body": n, "reason": 'api1-"429"'} for n in range(3)])
+    batch(retryd, "bad", {"body": 1, "reason": "api1-5xx"}, {"body": 2})
+    schedule(retryd, "bad", b"x", Idempotency_Key="k")
+    schedule(retryd, "bad", b"x", Idempotency_Key="k")
+    retryd.wait_dead(3)
+    wait_until(lambda: state(retryd, "good")["done"] == 3)
+    text = retryd.metrics()
+    check_prometheus(text)
+    for line in ('retryd_events_scheduled_total{project="p",type="good",reason="api1-\\"429\\""} 3',
+                 'retryd_events_scheduled_total{project="p",type="bad",reason="api1-5xx"} 1',
+                 'retryd_events_scheduled_total{project="p",type="bad",reason=""} 2',
+                 'retryd_event_attempts_total{project="p",type="good",result="succeeded"} 3',
+                 'retryd_event_attempts_total{project="p",type="bad",result="failed"} 9',
+                 'retryd_events_given_up_total{project="p",type="bad"} 3', 'retryd_events_dead{project="p",type="bad"} 3',
+                 'retryd_events_pending{project="p",type="good"} 0', 'retryd_pace_delay_seconds{project="p",type="good"} 0.000',
+                 'retryd_circuit_state{project="p",type="good",state="closed"} 1',
+                 'retryd_circuit_state{project="p",type="good",state="open"} 0'):
+        assert line in text.splitlines(), line

@@ -52,9 +52,10 @@ static void write_counters(rt_buf *b, const rt_metrics *m) {
     static const rt_reason FAILED[] = {
         RT_REASON_STATUS, RT_REASON_TIMEOUT, RT_REASON_CONNECT,         RT_REASON_RESOLVE,      RT_REASON_TLS,
         RT_REASON_BROKEN, RT_REASON_LOST,    RT_REASON_ADDRESS_REFUSED, RT_REASON_NO_MAIL_RELAY,
-        RT_REASON_UNAVAILABLE, RT_REASON_CRASHED, RT_REASON_NONSENSE, RT_REASON_NO_PLUGIN};
+        RT_REASON_UNAVAILABLE, RT_REASON_CRASHED, RT_REASON_NONSENSE, RT_REASON_NO_PLUGIN, RT_REASON_FAILED};
     static const rt_reason DEAD[] = {RT_REASON_EXHAUSTED, RT_REASON_REJECTED, RT_REASON_EXPIRED,
-                                     RT_REASON_ADDRESS_REFUSED, RT_REASON_NO_MAIL_RELAY};
+                                     RT_REASON_ADDRESS_REFUSED, RT_REASON_NO_MAIL_RELAY, RT_REASON_FAILED,
+                                     RT_REASON_CIRCUIT_OPEN};
     counter(b, "retryd_messages_posted_total", "Messages acknowledged to clients.",
             load(&m->messages_posted));
     counter(b, "retryd_messages_claimed_total", "Messages handed out in claims.", load(&m->messages_claimed));
@@ -198,12 +199,14 @@ void rt_page_metrics(rt_exchange *x) {
     rt_counts counts;
     rt_work_gauge gauges[RT_WORK_COUNTED];
     uint32_t gauges_count = 0;
+    rt_event_gauges events;
     rt_view *v = rt_problem_view(x);
     if (v == NULL) return;
     rt_code code = rt_read_totals(v, &counts);
     if (code == RT_OK) {
         code = rt_read_work_gauges(v, rt_exchange_arena(x), gauges, RT_WORK_COUNTED, &gauges_count);
     }
+    if (code == RT_OK) code = rt_event_gauges_read(v, rt_exchange_arena(x), &events);
     rt_view_close(v);
     if (code != RT_OK) {
         rt_problem_of(x, code, NULL, "store");
@@ -216,6 +219,7 @@ void rt_page_metrics(rt_exchange *x) {
     write_histograms(&b, m);
     write_work(&b, &m->work, gauges, gauges_count);
     write_orders(&b, &m->orders);
+    rt_event_metrics_write(&b, &m->calls, &events);
     write_server(&b, api);
     if (api->more_metrics != NULL) api->more_metrics(api->more_metrics_ctx, &b);
     if (b.failed) {

@@ -1,8 +1,10 @@
 /* pages.h: the handlers behind the admin face's routes, one file a noun. */
 #ifndef RT_FACE_ADMIN_PAGES_H
 #define RT_FACE_ADMIN_PAGES_H
+#include "engine/calls/call_metrics.h"
 #include "face/common/problem.h"
 #include "face/common/shown.h"
+#include "policy/circuit.h"
 
 /* attempts.c */
 void rt_page_attempts(rt_exchange *x);
@@ -38,6 +40,21 @@ void rt_page_queue_circuit(rt_exchange *x);
  * is given); a queue of messages or, failing that or with `type`, of an event type. Sets filter->queue or, for the deliveries
  * of a message queue, filter->owner. RT_E_ABSENT: there is none. */
 rt_code rt_queue_named(rt_exchange *x, rt_view *v, rt_str name, bool type, rt_dead_filter *filter);
+
+/* event_metrics.c */
+typedef struct rt_event_gauge {
+    rt_str project, type; /* in the arena */
+    int64_t pending, dead;
+    rt_circuit_state circuit;
+    uint32_t pace_ms;
+} rt_event_gauge;
+typedef struct rt_event_gauges {
+    rt_event_gauge *list;
+    uint32_t count;
+} rt_event_gauges;
+/* How the first types fare, while the view is open. */
+rt_code rt_event_gauges_read(rt_view *v, rt_arena *arena, rt_event_gauges *out);
+void rt_event_metrics_write(rt_buf *b, const rt_call_metrics *m, const rt_event_gauges *g);
 
 /* operations.c */
 void rt_page_metrics(rt_exchange *x);
