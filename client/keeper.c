@@ -117,7 +117,7 @@ static bool add(retry_client *c, rtc_beat *b) {
     return runs;
 }
 
-rtc_beat *rtc_beat_start(retry_client *c, const char *path, const char *body, int64_t since_ms,
+rtc_beat *rtc_beat_start(retry_client *c, const char *path, const char *body, int64_t asked_ms,
                          int64_t life_ms) {
     rtc_beat *b = calloc(1, sizeof *b);
     if (b == NULL) return NULL;
@@ -125,8 +125,8 @@ rtc_beat *rtc_beat_start(retry_client *c, const char *path, const char *body, in
     b->path = rtc_copy(path, strlen(path));
     b->body = rtc_copy(body, strlen(body));
     b->life_ms = life_ms;
-    b->next_ms = since_ms + life_ms / 3;
-    atomic_init(&b->good_until_ms, since_ms + life_ms);
+    b->next_ms = asked_ms + life_ms / 3;
+    atomic_init(&b->good_until_ms, rtc_now_ms() + life_ms);
     atomic_init(&b->refs, 1);
     if (b->path != NULL && b->body != NULL && add(c, b)) return b;
     rtc_beat_unref(b);

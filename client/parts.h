@@ -114,10 +114,11 @@ void rtc_http_cleanup(retry_client *c);
 
 /* ---- keeper.c ------------------------------------------------------------------------------------------ */
 
-/* Posts `body` to `path` three times in `life_ms`, the first of which began at `since_ms` (by rtc_now_ms).
- * Lost once the server answers that it is over (404, 409, 410), or has not been heard of for `life_ms`.
- * Copies its strings. NULL: out of memory, or no thread. The caller has one reference. */
-rtc_beat *rtc_beat_start(retry_client *c, const char *path, const char *body, int64_t since_ms,
+/* Posts `body` to `path` three times in `life_ms`. The life began between `asked_ms` (by rtc_now_ms) and now,
+ * which after a long poll is far apart: it is hoped for the later and renewed as for the earlier. Lost once the
+ * server answers that it is over (404, 409, 410), or has not been heard of for `life_ms`. Copies its strings.
+ * NULL: out of memory, or no thread. The caller has one reference. */
+rtc_beat *rtc_beat_start(retry_client *c, const char *path, const char *body, int64_t asked_ms,
                          int64_t life_ms);
 bool rtc_beat_lost(const rtc_beat *beat);
 /* When it will be lost if nothing more is heard, by rtc_now_ms. Moves. */

@@ -80,7 +80,6 @@ static retry_code begin_life(retry_session *s, retry_error *error) {
     const char *id = json_string_value(json_object_get(json, "session"));
     if (code == RETRY_OK && id == NULL)
         code = rtc_fail(error, RETRY_E_REFUSED, "the server answered without a session");
-    // Its time began somewhere between question and answer; by then the first beat is due at the latest.
     life *fresh = code == RETRY_OK ? life_new(s->client, id, since_ms, s->life_ms) : NULL;
     if (code == RETRY_OK && fresh == NULL) code = rtc_fail(error, RETRY_E_NOMEM, "out of memory");
     if (code == RETRY_OK) {

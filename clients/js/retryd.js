@@ -47,9 +47,10 @@ const decode = (job) => ("body_base64" in job ? new Uint8Array(Buffer.from(job.b
 
 // A sign of life that is sent again and again: a heartbeat, the extension of a lease.
 class Beat {
-  constructor(client, path, body, since, lifeMs) {
-    Object.assign(this, { client, path, body, lifeMs, goodUntil: since + lifeMs, over: false, stopped: false });
-    this.plan(since + lifeMs / 3);
+  // The life began between asked and now, far apart after a long poll: hoped for the later, renewed as for the earlier.
+  constructor(client, path, body, asked, lifeMs) {
+    Object.assign(this, { client, path, body, lifeMs, goodUntil: now() + lifeMs, over: false, stopped: false });
+    this.plan(asked + lifeMs / 3);
   }
 
   plan(at) {

@@ -442,9 +442,10 @@ def _logged(log, what):
 class _Beat:
     """A sign of life that is sent again and again: a heartbeat, the extension of a lease."""
 
-    def __init__(self, path, body, since, life):
+    def __init__(self, path, body, asked, life):
+        # The life began between the question and now, far apart after a long poll: hoped for the later, renewed as for the earlier.
         self.path, self.body, self.life = path, body, life
-        self.due, self.good_until = since + life / 3, since + life
+        self.due, self.good_until = asked + life / 3, time.monotonic() + life
         self.over = self.stopped = False
 
     def lost(self):
@@ -457,8 +458,8 @@ class _Keeper:
     def __init__(self, client):
         self._client, self._beats, self._changed, self._thread = client, [], threading.Condition(), None
 
-    def add(self, path, body, since, life):
-        beat = _Beat(path, body, since, life)
+    def add(self, path, body, asked, life):
+        beat = _Beat(path, body, asked, life)
         with self._changed:
             self._beats.append(beat)
             if self._thread is None:

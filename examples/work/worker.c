@@ -1,5 +1,5 @@
-/* A worker of a fleet: claims work on entities of a kind, on as many threads as it is told, under one session whose heartbeats
- * the library sends.
+/* A worker of a fleet: claims work on entities of a kind, on as many threads as it is told, under one session
+ * whose heartbeats the library sends.
  *
  *     cc worker.c -o worker $(pkg-config --cflags --libs retryd-client)
  *     worker PROCESS KIND [THREADS [--once]]      $RETRYD_URL; --once ends where nothing is left to do */

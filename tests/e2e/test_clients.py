@@ -145,8 +145,9 @@ def call(what):
     if what == "odd" and attempt == 1: raise KeyError("x")
     if what == "long": time.sleep(4)
     print(what, attempt, retryd.current().lost(), flush=True)
+client.start(threads=4, lease_s=3, wait_ms=5000)
+time.sleep(3.5)  # an event that ends a long poll has its whole lease before it
 for what in ("never", "later", "odd", "long"): call.schedule(what)
-client.start(threads=4, lease_s=3, wait_ms=500)
 sys.stdin.read()
 client.close()
 """,
@@ -160,8 +161,9 @@ const call = client.retryable("js", async (what, { attempt, lost }) => {
   if (what === "long") await new Promise((resolve) => setTimeout(resolve, 4000));
   console.log(what, attempt, lost() ? "True" : "False");
 });
+client.start({ concurrency: 4, leaseS: 3, waitMs: 5000 });
+await new Promise((resolve) => setTimeout(resolve, 3500));
 for (const what of ["never", "later", "odd", "long"]) await call.schedule(what);
-client.start({ concurrency: 4, leaseS: 3, waitMs: 500 });
 process.stdin.resume();
 process.stdin.on("end", () => client.stop());
 """,

@@ -19,6 +19,7 @@ struct kit {
     char url[64];
     uint16_t port;
     struct MHD_Daemon *daemon;
+    pthread_cond_t news;  /* an event has come */
     pthread_mutex_t lock; /* guards what follows */
     json_t *events, *ends, *sessions;
     size_t claimed; /* events handed out so far */
@@ -70,6 +71,7 @@ static json_int_t keep(kit *k, json_t *event) {
         return (json_int_t)i;
     }
     (void)json_array_append_new(k->events, event);
+    (void)pthread_cond_broadcast(&k->news);
     return (json_int_t)json_array_size(k->events) - 1;
 }
 
@@ -127,6 +129,9 @@ static unsigned post_batch(kit *k, const json_t *batch, json_t **answer) {
 static unsigned claim_events(kit *k, const json_t *request, json_t **answer) {
     json_t *jobs = json_array();
     const size_t limit = (size_t)json_integer_value(json_object_get(request, "limit"));
+    const int64_t until_ms = rtc_now_ms() + json_integer_value(json_object_get(request, "wait_ms"));
+    while (k->claimed == json_array_size(k->events) && rtc_now_ms() < until_ms)
+        rtc_cond_wait_until(&k->news, &k->lock, until_ms);
     for (; k->claimed < json_array_size(k->events) && json_array_size(jobs) < limit; k->claimed++) {
         json_t *event = json_array_get(k->events, k->claimed);
         (void)json_array_append_new(jobs, json_pack("{s:o,s:s,s:O,s:O,s:O?,s:i}", "id",
@@ -272,6 +277,7 @@ kit *kit_open(void) {
     kit *k = calloc(1, sizeof *k);
     assert_non_null(k);
     (void)pthread_mutex_init(&k->lock, NULL);
+    assert_true(rtc_cond_init(&k->news));
     k->events = json_array();
     k->ends = json_array();
     k->sessions = json_array();
@@ -291,6 +297,7 @@ void kit_close(kit *k) {
     json_decref(k->ends);
     json_decref(k->sessions);
     for (size_t i = 0; i < k->asked_count; i++) free(k->asked[i]);
+    (void)pthread_cond_destroy(&k->news);
     (void)pthread_mutex_destroy(&k->lock);
     free(k);
 }

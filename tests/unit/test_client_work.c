@@ -153,6 +153,27 @@ static void workers__extend_leases_and_tell_when_one_is_lost(void **state) {
     retry_client_close(c);
 }
 
+static void workers__have_the_whole_lease_of_what_ends_a_long_poll(void **state) {
+    kit_fixture *f = *state;
+    retry_client *c = kit_client(f->kit, NULL, PATIENT_MS);
+    dependency d = {0};
+    assert_int_equal(retry_register(c, "card", depend, &d, NULL), RETRY_OK);
+    retry_workers *w = NULL;
+    retry_workers_config config = RETRY_WORKERS_CONFIG;
+    config.lease_s = 3;
+    config.wait_ms = 4000;
+    assert_int_equal(retry_workers_start(c, "card", &config, &w, NULL), RETRY_OK);
+    kit_wait_asked(f->kit, "/claim", 1);
+    rtc_sleep_ms(3200); // longer than the lease
+    assert_int_equal(kit_schedule(c, "card", "x", NULL, NULL, NULL), RETRY_SCHEDULED);
+    kit_wait_ends(f->kit, 1);
+    json_t *ends = kit_ends(f->kit);
+    assert_string_equal(json_string_value(json_array_get(ends, 0)), "finish job0");
+    json_decref(ends);
+    retry_workers_stop(w);
+    retry_client_close(c);
+}
+
 static void workers__check_their_configuration(void **state) {
     kit_fixture *f = *state;
     retry_client *c = kit_client(f->kit, NULL, PATIENT_MS);
@@ -278,6 +299,7 @@ int main(void) {
         WITH_SERVER(run__gives_up_where_the_callback_says_so),
         WITH_SERVER(workers__say_why_a_call_failed_and_repeat_a_lost_end),
         WITH_SERVER(workers__extend_leases_and_tell_when_one_is_lost),
+        WITH_SERVER(workers__have_the_whole_lease_of_what_ends_a_long_poll),
         WITH_SERVER(workers__check_their_configuration),
         WITH_SERVER(work__is_claimed_and_ended),
         WITH_SERVER(work__of_a_session_that_expired_is_lost_and_a_new_one_begins),
