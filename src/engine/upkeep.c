@@ -211,13 +211,13 @@ static void patrol_rest(rt_engine *e) {
     e->patrol_busy = false;
     e->patrol_at_ms = e->now_ms + e->settings.schedule_period_ms + dither_ms;
     e->patrol_count = 0;
-    e->patrol_held = false;
 }
 
 static void patrol_done(rt_command *cmd) {
     rt_engine *e = cmd->ctx;
     rt_order_patrol *p = &e->patrol;
-    if (cmd->code != RT_OK || p->ends) {
+    if (cmd->code != RT_OK || p->ends) { // a lock that could not be given back is with the end of the next round
+        if (cmd->code == RT_OK) e->patrol_held = false;
         p->ends = false;
         patrol_rest(e);
         return;

@@ -1,4 +1,5 @@
-/* order_rig.h: a whole engine over a memory store that outlives it, and a worker whose every word the test chooses. */
+/* order_rig.h: a whole engine over a memory store that outlives it, and a worker whose every word the test
+ * chooses. */
 #ifndef ORDER_RIG_H
 #define ORDER_RIG_H
 #include <setjmp.h>
@@ -38,7 +39,8 @@ int rig_teardown(void **state);
 
 /* Steps until nothing is to be done at this time. */
 void rig_settle(rig *r);
-void rig_pass(rig *r, int64_t ms); /* lets time pass, stopping at whatever the engine wants to do in between */
+/* Lets time pass, stopping at whatever the engine wants to do in between. */
+void rig_pass(rig *r, int64_t ms);
 void rig_restart(rig *r);          /* as after a crash: what was under way is forgotten */
 /* Settles and returns the code. */
 rt_code rig_run(rig *r, rt_command *cmd);
@@ -55,10 +57,11 @@ rt_code rig_wake(rig *r, rt_id order);
 rt_code rig_result(rig *r, rt_id order, uint64_t token, rt_run_answer answer);
 
 /* ---- the worker ---------------------------------------------------------------------------------------- */
-/* The first attempt that was started and not taken, now the caller's, to be answered. Fails the test if there is none. */
+/* The first attempt that was started and not taken, now the caller's, to be answered. Fails the test if
+ * there is none. */
 rt_attempt *rig_attempt(rig *r);
 void rig_answer(rig *r, rt_attempt *a, uint16_t status, const char *text); /* takes it */
-void rig_outcome(rig *r, rt_attempt *a, const rt_outcome *outcome);        /* takes it; fills in whose it is */
+void rig_outcome(rig *r, rt_attempt *a, const rt_outcome *outcome); /* takes it; fills in whose it is */
 /* rig_attempt and rig_answer with 200. */
 void rig_say(rig *r, const char *answer);
 

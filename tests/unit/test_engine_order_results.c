@@ -1,4 +1,5 @@
-/* Results that come by themselves (202 and PUT), orders that are deleted under way, and what their workers are told. */
+/* Results that come by themselves (202 and PUT), orders that are deleted under way, and what their workers
+ * are told. */
 #include "order_rig.h"
 
 static const char DONE[] = "{\"action\": \"done\"}";

@@ -173,7 +173,8 @@ static void order__listing_is_in_order_of_creation(void **state) {
 
 /* ---- patrol -------------------------------------------------------------------------------------------- */
 
-/* What must never happen: the job of an order's task is ended behind its back, or the document of a type goes. */
+/* What must never happen: the job of an order's task is ended behind its back, or the document of a type
+ * goes. */
 typedef struct mischief {
     rt_command cmd;
     rt_id job;

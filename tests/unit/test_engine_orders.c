@@ -1,5 +1,5 @@
-/* Orders as barbican-retry.md has them: what runs are sent, what their answers make of an order, how they are tried again,
- * and how an order ends. */
+/* Orders as barbican-retry.md has them: what runs are sent, what their answers make of an order, how they
+ * are tried again, and how an order ends. */
 #include "order_rig.h"
 
 static const char DONE[] = "{\"action\": \"done\"}";

@@ -24,8 +24,8 @@ bool rt_lock_decode(rt_str value, rt_lock *out) {
     return !u.failed && u.rest.len == 0;
 }
 
-/* Renewed later than any holder's clock can say by now: the clock was set back, and the lock would seem fresh for as
- * long as it was. */
+/* Renewed later than any holder's clock can say by now: the clock was set back, and the lock would seem
+ * fresh for as long as it was. */
 static bool is_stale(const rt_lock *l, int64_t timeout_ms, int64_t now_ms) {
     return l->renewed_ms <= now_ms - timeout_ms || l->renewed_ms > now_ms + timeout_ms;
 }

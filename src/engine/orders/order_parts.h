@@ -21,7 +21,8 @@ rt_code rt_order_type_load(rt_tx *tx, rt_str tenant, rt_str name, rt_doc *doc, r
 /* The same; where the tenant has none, that of RT_ORDER_EVERYBODY. */
 rt_code rt_order_type_find(rt_tx *tx, rt_str tenant, rt_str name, rt_doc *doc, rt_order_type *out);
 
-/* A fresh job for the live task of an order of type `t`, whose document is called `name`: order->job names it. */
+/* A fresh job for the live task of an order of type `t`, whose document is called `name`: order->job names
+ * it. */
 void rt_order_add_task(rt_tx *tx, const rt_order_type *t, rt_str name, rt_order *o);
 /* Tells whoever advances its type that the order was deleted. */
 rt_code rt_order_add_cancel(rt_tx *tx, const rt_order_case *c);
@@ -31,7 +32,8 @@ rt_code rt_order_read_cancel(rt_tx *tx, const rt_job *job, rt_order_case *out);
 /* Nobody can advance the order: it is in ERROR. The job of its task is the caller's to end. */
 rt_code rt_order_fail(rt_tx *tx, rt_order_case *c, rt_str code, rt_str reason);
 /* The run `last` of the live task `job` has ended with this answer: writes all that follows from it. */
-rt_code rt_order_take(rt_tx *tx, rt_order_case *c, const rt_job *job, const rt_run_answer *answer, rt_event last);
+rt_code rt_order_take(rt_tx *tx, rt_order_case *c, const rt_job *job, const rt_run_answer *answer,
+                      rt_event last);
 /* How long to wait after a run that could not be done, ms. *interval_s: the last interval, and the next. */
 int64_t rt_order_rest_ms(rt_tx *tx, const rt_order_type *t, uint64_t *interval_s);
 

@@ -1,9 +1,9 @@
 /* order_patrol.h: looks after PENDING orders: each must have a live task.
  *
- * Tasks start by themselves when they are due; this is the retry scheduler of the original, which goes round every
- * schedule_period_seconds under a lock. All it finds to do is to give a task to an order that has lost its own, which
- * must never happen and is counted. A round looks at up to RT_PATROL_ROUND orders, a slice a change, and the next one
- * goes on behind them. */
+ * Tasks start by themselves when they are due; this is the retry scheduler of the original, which goes
+ * round every schedule_period_seconds under a lock. All it finds to do is to give a task to an order that
+ * has lost its own, which must never happen and is counted. A round looks at up to RT_PATROL_ROUND orders,
+ * a slice a change, and the next one goes on behind them. */
 #ifndef RT_ENGINE_ORDERS_ORDER_PATROL_H
 #define RT_ENGINE_ORDERS_ORDER_PATROL_H
 #include "engine/command.h"
@@ -11,8 +11,8 @@
 enum { RT_PATROL_SLICE = 64, RT_PATROL_ROUND = 1024 };
 #define RT_PATROL_LOCK "order_retry_scheduler"
 
-/* One slice; with `ends`, the end of a round instead: gives the lock back. The lock is taken only where an order is
- * PENDING, and a slice that finds it held by another node does nothing. */
+/* One slice; with `ends`, the end of a round instead: gives the lock back. The lock is taken only where an
+ * order is PENDING, and a slice that finds it held by another node does nothing. */
 typedef struct rt_order_patrol {
     rt_command cmd;
     bool ends;

@@ -3,7 +3,8 @@
  *     {"order":"UUID","type":"key","task":"create_order","args":[],"kwargs":{},"meta":{},"state":null,
  *      "attempt":1,"token":"16 hex digits","deadline":UNIX_MS,"verb":"run"}
  *
- * state: a string, or null before there is any. verb "cancel": the order, with the task that was its next, was deleted. */
+ * state: a string, or null before there is any. verb "cancel": the order, with the task that was its next,
+ * was deleted. */
 #ifndef RT_ENGINE_ORDERS_ORDER_RUN_H
 #define RT_ENGINE_ORDERS_ORDER_RUN_H
 #include "engine/orders/order.h"

@@ -18,8 +18,8 @@ int64_t rt_order_rest_ms(rt_tx *tx, const rt_order_type *t, uint64_t *interval_s
     return rest_ms;
 }
 
-/* What a run says of its progress. A run that says nothing leaves what was said before; after the first that could be
- * done, there is something (as in Barbican). */
+/* What a run says of its progress. A run that says nothing leaves what was said before; after the first
+ * that could be done, there is something (as in Barbican). */
 static void note_progress(rt_order *o, const rt_run_answer *a) {
     const bool done = a->action == RT_RUN_DONE || a->action == RT_RUN_RETRY;
     if (!a->has_progress && (!done || o->has_sub_status)) return;

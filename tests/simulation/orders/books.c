@@ -55,6 +55,10 @@ static void check_lost(site *s, const order *o, const rt_event *e, const run *r)
     const int64_t limit_ms = RUN_LIMIT_MS + rt_engine_settings_default().lease_margin_ms;
     if (o->image.state == RT_JOB_LEASED) {
         MUST(s, o->image.due_ms <= e->at_ms || s->jumps > o->lease_jumps, "6: a lease was ended too early");
+        // With one owner only the lease of a worker who answers later is stored.
+        const bool later = s->nodes_count == 1 && r != NULL && s->jumps == r->jumps;
+        MUST(s, !later || e->at_ms >= r->accepted_wall_ms + ANSWER_LIMIT_S * 1000,
+             "6: a worker has more time");
     } else {
         MUST(s, r != NULL, "6: a run was lost that never was");
         MUST(s, r->started_wall_ms + limit_ms <= e->at_ms || s->jumps > r->jumps,
@@ -72,6 +76,10 @@ static void take(site *s, order *o, const rt_order *found, const rt_event *e) {
     MUST(s, e->attempt == o->attempts + 1, "10: attempt %u after %u", e->attempt, o->attempts);
     if (lost) check_lost(s, o, e, r);
     else MUST(s, r != NULL && r->said && !r->consumed, "1: a result of nobody who holds the task was taken");
+    if (!lost && r->words.say == SAY_ACCEPT && o->image.state == RT_JOB_LEASED) {
+        MUST(s, e->at_ms < o->image.due_ms || s->jumps > o->lease_jumps,
+             "6: a result came too late and was taken");
+    }
     const int64_t delay_ms = books_predict(&now, lost ? NULL : &r->words, &type);
     if (!lost) r->consumed = true;
     MUST(s, e->type == type, "5: event %s (%s, %u) instead of %s", rt_event_type_name(e->type),

@@ -1,4 +1,5 @@
-/* books_predict.c: what an order must be after what a worker said, by barbican-retry.md §1, §5 and §8 alone. */
+/* books_predict.c: what an order must be after what a worker said, by barbican-retry.md §1, §5 and §8
+ * alone. */
 #include <stdio.h>
 #include <string.h>
 

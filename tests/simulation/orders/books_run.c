@@ -107,6 +107,9 @@ void books_close(site *s, rt_view *view) {
         MUST(s, !o->there || o->status != RT_ORDER_PENDING, "13: order %u is PENDING", i);
         if (o->there) made += o->made == 1 ? 1 : o->made == 2 ? 3 : 0;
     }
+    for (uint32_t i = 0; i < s->nodes_count; i++)
+        MUST(s, s->lock.token == 0 || !rt_str_eq(s->lock.holder, rt_str_of(s->nodes[i].name)),
+             "6: a lock for ever");
     MUST(s, rt_view_docs(view, RT_DOC_SECRET, RT_STR_EMPTY, RT_STR_EMPTY, count_doc, &found) == RT_OK,
          "secrets");
     MUST(s, found == made, "5: %u secrets instead of %u", found, made);

@@ -1,10 +1,10 @@
 /* simulate_orders: orders through simulated lives, each given by a seed.
  *
- * simulate_orders --seeds FROM..TO [--lmdb DIR]   each twice: both runs must do the same
- * simulate_orders --seed N [--lmdb DIR]
+ * simulate_orders --seeds FROM..TO [--lmdb DIR]   each twice: both runs must do the same simulate_orders
+ * --seed N [--lmdb DIR]
  *
- * With --lmdb on a store in folders below DIR, which must be there; otherwise on the memory store, with its faults. Aborts at
- * the first seed that breaks an invariant, and says how to see it again. */
+ * With --lmdb on a store in folders below DIR, which must be there; otherwise on the memory store, with its
+ * faults. Aborts at the first seed that breaks an invariant, and says how to see it again. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -96,6 +96,9 @@ static void step(site *s, node *n) {
     if (n->wake_ms < s->now_ms) n->wake_ms = s->now_ms;
     const bool untold = s->lmdb == NULL && rt_store_memory_untold(n->store) > 0;
     if (untold && n->wake_ms > s->now_ms + 5) n->wake_ms = s->now_ms + 5;
+    // Most of all while it has the lock, which is but for a moment.
+    const bool holds = s->lock.token != 0 && rt_str_eq(s->lock.holder, rt_str_of(n->name));
+    if (!s->calm && site_chance(s, holds ? 200 : 3)) n->paused_until_ms = s->now_ms + site_draw(s, 1, 15000);
     if (s->calm || before >= s->crash_at_landed || s->landed < s->crash_at_landed) return;
     s->crash_at_landed = s->landed + 1 + site_below(s, 150);
     crash(s, n);
@@ -180,7 +183,8 @@ static void calm_down(site *s) {
     }
 }
 
-/* 13: from here on each order comes to its end by itself. What is due waits for as long as the clock was set back. */
+/* 13: from here on each order comes to its end by itself. What is due waits for as long as the clock was
+ * set back. */
 static void end_well(site *s) {
     calm_down(s);
     const int64_t latest_ms = s->now_ms + s->back_ms + END_MS;

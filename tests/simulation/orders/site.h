@@ -1,7 +1,7 @@
-/* site.h: orders on simulated nodes: plugins and workers that do whatever a seed says, clients that create and delete, nodes
- * that crash at any commit or stand still beyond their leases, a clock that jumps. Whenever a batch reaches the disk the
- * books are compared with it (books.c): they know what must be from what workers said and clients asked, not from what the
- * engine wrote.
+/* site.h: orders on simulated nodes: plugins and workers that do whatever a seed says, clients that create
+ * and delete, nodes that crash at any commit or stand still beyond their leases, a clock that jumps.
+ * Whenever a batch reaches the disk the books are compared with it (books.c): they know what must be from
+ * what workers said and clients asked, not from what the engine wrote.
  *
  * Everything is decided by generators that start from the seed, so that a seed always gives the same run. */
 #ifndef SIM_ORDERS_SITE_H
@@ -12,7 +12,7 @@
 
 enum {
     NODES_MAX = 2,
-    TYPES = 2, /* "plug": a plugin, without a limit of attempts, and told of deletions; "http": a worker that has one */
+    TYPES = 2, /* "plug": a plugin, told of deletions; "http": a worker, with a limit of attempts */
     ORDERS_MAX = 40,
     RUNS_MAX = 8192,
     LEASES_MAX = 4,
@@ -30,7 +30,7 @@ enum {
 
 typedef struct site site;
 
-/* ---- what a worker says ---------------------------------------------------------------------------------- */
+/* ---- what a worker says -------------------------------------------------------------------------------- */
 
 typedef enum say {
     SAY_ANSWER,   /* `action`, as JSON with status 200 */
@@ -61,16 +61,17 @@ typedef struct run {
     rt_id job;
     uint32_t attempt;
     bool cancel;
-    int64_t started_wall_ms;
+    int64_t started_wall_ms, accepted_wall_ms;
     uint32_t jumps; /* of the clock, before it */
     words words;
     bool said;     /* what it says may be known to an engine */
     bool consumed; /* it was taken: it made its order what it is */
-    int64_t tell_ms, put_ms; /* virtual: when the outcome is told, when the result is put; INT64_MAX: never, or done */
+    /* Virtual: when the outcome is told, and the result is put; INT64_MAX: never, or it has been. */
+    int64_t tell_ms, put_ms;
     bool putting;            /* a result is on its way */
 } run;
 
-/* ---- what must be ---------------------------------------------------------------------------------------- */
+/* ---- what must be -------------------------------------------------------------------------------------- */
 
 typedef struct order {
     bool asked, acknowledged, there, delete_asked, delete_acknowledged, gone;
@@ -151,13 +152,13 @@ void site_look(site *s);
 node *site_node(site *s);
 extern const char *const TYPE_NAMES[TYPES];
 
-/* ---- client.c -------------------------------------------------------------------------------------------- */
+/* ---- client.c ------------------------------------------------------------------------------------------ */
 void client_set_up(site *s);
 void client_act(site *s);
 /* A worker puts the result of a run. False: no node takes it. */
 bool client_put(site *s, run *r);
 
-/* ---- worker.c -------------------------------------------------------------------------------------------- */
+/* ---- worker.c ------------------------------------------------------------------------------------------ */
 rt_executor worker_executor(node *n);
 void worker_forget(site *s, const node *n); /* its node is gone */
 void worker_act(site *s);
@@ -165,7 +166,7 @@ int64_t worker_next_ms(const site *s);
 /* What it says as an answer. Strings are the run's, or last for ever. */
 rt_run_answer worker_answer(const words *w);
 
-/* ---- books.c, books_take.c -------------------------------------------------------------------------------- */
+/* ---- books.c, books_predict.c, books_run.c ------------------------------------------------------------ */
 /* A batch has reached the disk. */
 void books_look(site *s, rt_view *view);
 /* A run may start now. Fills its order; checks what it was sent. */

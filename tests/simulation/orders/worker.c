@@ -162,7 +162,8 @@ static void tell(site *s, run *r) {
     }
     r->tell_ms = INT64_MAX;
     const rt_outcome o = outcome_of(r);
-    if (r->words.say != SAY_ACCEPT) r->said = true;
+    if (r->words.say == SAY_ACCEPT) r->accepted_wall_ms = site_wall_ms(s);
+    else r->said = true;
     site_mix(s, r->token ^ o.status);
     rt_engine_outcome(n->engine, &o);
     n->wake_ms = s->now_ms;
@@ -198,7 +199,7 @@ int64_t worker_next_ms(const site *s) {
 void worker_forget(site *s, const node *n) {
     for (uint32_t i = s->runs_first; i < s->runs_count; i++) {
         run *r = &s->runs[i];
-        // What a worker has taken upon itself it does, whatever becomes of the server; and tells it a token that is stale.
+        // A worker goes on, whatever becomes of the server, and comes with a token that is stale.
         if (r->node == n->number) r->tell_ms = INT64_MAX;
     }
 }
@@ -214,9 +215,14 @@ static void plan(site *s, run *r, uint32_t type) {
     if (r->words.say == SAY_NOTHING) r->tell_ms = INT64_MAX;
     else if (!s->calm && !r->cancel && site_chance(s, 40)) // too late
         r->tell_ms = s->now_ms + RUN_LIMIT_MS + MARGIN_MS + site_draw(s, 0, 9000);
-    if (r->words.say == SAY_ACCEPT &&
-        site_chance(s, 900)) // at times before it is accepted, or when nobody wants it
-        r->put_ms = s->now_ms + site_draw(s, 1, site_chance(s, 500) ? 400 : ANSWER_LIMIT_S * 1300);
+    if (r->words.say != SAY_ACCEPT) return;
+    const int64_t answer_ms = site_draw(s, 1, site_chance(s, 500) ? 400 : ANSWER_LIMIT_S * 1300);
+    const int64_t lost_ms = RUN_LIMIT_MS + MARGIN_MS + site_draw(s, 0, 10);
+    // At times before it is accepted, when nobody wants it any more, or just when it is given up.
+    if (site_chance(s, 900)) r->put_ms = s->now_ms + answer_ms;
+    if (!site_chance(s, 200)) return;
+    r->tell_ms = INT64_MAX;
+    r->put_ms = s->now_ms + lost_ms;
 }
 
 static void start(void *ctx, rt_attempt *attempt) {
