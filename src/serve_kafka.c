@@ -46,16 +46,16 @@ void rt_serve_kafka_metrics(void *k, rt_buf *out) {
         const char *name, *help;
         const atomic_uint_fast64_t *value;
     } rows[] = {
-        {"taken", "Records taken over as new events.", &s->taken},
-        {"known", "Records whose id was known already.", &s->known},
-        {"refused", "Records that can never be events, written to the dead-letter topic.", &s->refused},
-        {"lost", "Records that Kafka deleted before they were taken over.", &s->lost},
-        {"fenced", "Batches that another node was faster with.", &s->fenced},
+        {"records_taken", "Records taken over as new events.", &s->taken},
+        {"records_known", "Records whose id was known already.", &s->known},
+        {"records_refused", "Records that can never be events, written to the dead-letter topic.", &s->refused},
+        {"records_lost", "Records that Kafka deleted before they were taken over.", &s->lost},
+        {"batches_fenced", "Batches that another node was faster with.", &s->fenced},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        rt_buf_addf(out, "# HELP retryd_kafka_records_%s_total %s\n# TYPE retryd_kafka_records_%s_total counter\n",
+        rt_buf_addf(out, "# HELP retryd_kafka_%s_total %s\n# TYPE retryd_kafka_%s_total counter\n",
                     rows[i].name, rows[i].help, rows[i].name);
-        rt_buf_addf(out, "retryd_kafka_records_%s_total %" PRIu64 "\n", rows[i].name,
+        rt_buf_addf(out, "retryd_kafka_%s_total %" PRIu64 "\n", rows[i].name,
                     (uint64_t)atomic_load_explicit(rows[i].value, memory_order_relaxed));
     }
 }

@@ -175,7 +175,7 @@ def test_a_broker_that_restarts_is_waited_for(kafka, start_retryd, receiver, pre
     kafka.start()
     kafka.produce(f"{prefix}.intake", range(100), rtd_type="t")
     wait_until(lambda: waiting(retryd, "t") == 200, 90, "the second hundred")
-    assert retryd.metric("retryd_kafka_records_fenced_total") == 0
+    assert retryd.metric("retryd_kafka_batches_fenced_total") == 0
 
 
 def test_a_server_stops_although_its_broker_is_gone(kafka, start_retryd, prefix):

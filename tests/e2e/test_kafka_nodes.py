@@ -118,5 +118,5 @@ def test_every_record_is_one_event_whatever_happens_to_nodes_and_broker(kafka, n
     assert waiting(nodes[1]) == EVENTS
     everything = [body for kind in range(TYPES) for body in bodies(nodes[2], kind)]
     assert sorted(map(int, everything)) == list(range(EVENTS))
-    fenced = sum(node.metric("retryd_kafka_records_fenced_total") for node in nodes)
+    fenced = sum(node.metric("retryd_kafka_batches_fenced_total") for node in nodes)
     print(f"fenced {fenced:.0f} times")

@@ -106,6 +106,7 @@ static bool add_partition(rt_source *s, rd_kafka_topic_partition_t *at, const rd
     if (p->after != NULL) p->after->before = p;
     s->partitions = p;
     s->partitions_count++;
+    s->trouble = RD_KAFKA_RESP_ERR_NO_ERROR; // what comes now is news
     rt_source_tell(s, RT_SOURCE_ASSIGNED, p->topic, p->number, p->next, "");
     return true;
 }
