@@ -22,7 +22,6 @@ import os
 import random
 import secrets
 import socket
-import ssl
 import threading
 import time
 import urllib.parse
@@ -140,9 +139,8 @@ class Client:
             link.timeout = timeout
             link.sock.settimeout(timeout)
             return link, True
-        if self._url.scheme == "https":
-            return http.client.HTTPSConnection(self._url.netloc, timeout=timeout, context=ssl.create_default_context()), False
-        return http.client.HTTPConnection(self._url.netloc, timeout=timeout), False
+        kind = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
+        return kind(self._url.netloc, timeout=timeout), False
 
     def _once(self, method, path, body, headers, timeout):
         while True:
@@ -308,8 +306,10 @@ class Client:
                     said["retry_after_s"] = error.not_before_s
         # No more extensions from here on: they could arrive behind the end, and be taken for a loss.
         beat.stopped = True
-        with contextlib.suppress(Error) if verb == "release" else _logged(self._log, path):
+        try:
             self.ask("POST", f"{path}/{verb}", {**token, **said}, until=lambda: beat.good_until)
+        except Error as error:
+            self._log(f"{path}: {error}")
 
     # ---- work in a fleet ----------------------------------------------------------------------------------------------
 
@@ -429,14 +429,6 @@ def _as_current(call):
         yield
     finally:
         _running.call = before
-
-
-@contextlib.contextmanager
-def _logged(log, what):
-    try:
-        yield
-    except Error as error:
-        log(f"{what}: {error}")
 
 
 class _Beat:
