@@ -23,8 +23,8 @@ json_t *rt_cli_call(const rt_cli *cli, const char *method, const char *path, con
 /* The same without a word on stderr; *why (at least 256 bytes) says what went wrong. */
 json_t *rt_cli_try(const rt_cli *cli, const char *method, const char *path, const json_t *body, char *why);
 enum { RT_CLI_MARKER_BYTES = 128 };
-/* Writes one page of an NDJSON listing to `out`; `next` is the marker of the next one, empty: there is none. False: it failed,
- * and why was printed on stderr. */
+/* Writes one page of an NDJSON listing to `out`; `next` is the marker of the next one, empty: there is
+ * none. False: it failed, and why was printed on stderr. */
 bool rt_cli_lines(const rt_cli *cli, const char *path, FILE *out, char next[RT_CLI_MARKER_BYTES]);
 /* "name=value" percent-encoded and added to a path with "?" or "&"; nothing if value is NULL. */
 void rt_cli_arg(char *path, size_t size, const char *name, const char *value);

@@ -6,7 +6,7 @@
 enum { PATH_BYTES = 8192 };
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-/* ---- which ----------------------------------------------------------------------------------------------- */
+/* ---- which ----------------------------------------------------------------------------------------- */
 
 typedef struct word {
     const char *name, *value;
@@ -31,12 +31,16 @@ static void set_query(char *path, const rt_cli *cli, const char *marker) {
     if (cli->limit > 0) rt_cli_arg(path, PATH_BYTES, "limit", number);
 }
 
-/* ---- looking --------------------------------------------------------------------------------------------- */
+/* ---- looking --------------------------------------------------------------------------------------- */
 
 static void print_dead(const json_t *rows) {
     static const rt_column COLUMNS[] = {
-        {"ID", "id", 0, false},     {"REASON", "reason", 0, false},          {"ATTEMPTS", "attempts", 0, true},
-        {"DIED", "died", 0, false}, {"RETRY REASON", "retry_reason", 24, false}, {"BYTES", "body_bytes", 0, true},
+        {"ID", "id", 0, false},
+        {"REASON", "reason", 0, false},
+        {"ATTEMPTS", "attempts", 0, true},
+        {"DIED", "died", 0, false},
+        {"RETRY REASON", "retry_reason", 24, false},
+        {"BYTES", "body_bytes", 0, true},
         {"QUEUE", "queue", 80, false},
     };
     rt_table_print(rows, COLUMNS, COUNT(COLUMNS), "Nothing was given up.");
@@ -83,8 +87,8 @@ int rt_cli_dead_count(const rt_cli *cli, int argc, char **argv) {
     if (rt_cli_print_json(cli, answer)) return 0;
     const char *name;
     json_t *number;
-    json_object_foreach(json_object_get(answer, "by"), name, number)
-        (void)printf("%10lld  %s\n", (long long)json_integer_value(number), name[0] == '\0' ? "-" : name);
+    json_object_foreach(json_object_get(answer, "by"), name, number)(void)
+        printf("%10lld  %s\n", (long long)json_integer_value(number), name[0] == '\0' ? "-" : name);
     (void)printf("%10lld%s\n", (long long)json_integer_value(json_object_get(answer, "count")),
                  json_is_true(json_object_get(answer, "counted_all")) ? "" : " or more");
     json_decref(answer);
@@ -107,7 +111,7 @@ int rt_cli_dead_export(const rt_cli *cli, int argc, char **argv) {
     return 1;
 }
 
-/* ---- doing ----------------------------------------------------------------------------------------------- */
+/* ---- doing ----------------------------------------------------------------------------------------- */
 
 /* Those that the options name, or all of them. */
 static int many(const rt_cli *cli, const char *path, const char *verb) {

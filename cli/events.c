@@ -7,7 +7,8 @@
 enum { PATH_BYTES = 4096 };
 #define COUNT(array) (sizeof(array) / sizeof(array)[0])
 
-static json_t *type_call(const rt_cli *cli, const char *method, const char *type, const char *what, const json_t *body) {
+static json_t *type_call(const rt_cli *cli, const char *method, const char *type, const char *what,
+                         const json_t *body) {
     char segment[PATH_BYTES / 2];
     char path[PATH_BYTES];
     rt_cli_segment(segment, sizeof segment, type);
@@ -15,7 +16,7 @@ static json_t *type_call(const rt_cli *cli, const char *method, const char *type
     return rt_cli_call(cli, method, path, body);
 }
 
-/* ---- types ----------------------------------------------------------------------------------------------- */
+/* ---- types ----------------------------------------------------------------------------------------- */
 
 /* What a target is, in one word. */
 static json_t *target_word(const json_t *target) {
@@ -29,7 +30,7 @@ static json_t *target_word(const json_t *target) {
 
 int rt_cli_event_types(const rt_cli *cli, int argc, char **argv) {
     static const rt_column COLUMNS[] = {
-        {"TYPE", "type", 0, false},      {"VERSION", "version", 0, true}, {"QUEUE", "queue", 0, false},
+        {"TYPE", "type", 0, false},       {"VERSION", "version", 0, true}, {"QUEUE", "queue", 0, false},
         {"CHANGED", "changed", 0, false}, {"TARGET", "where", 70, false},
     };
     char path[PATH_BYTES] = "/v1/event-types";
@@ -45,8 +46,8 @@ int rt_cli_event_types(const rt_cli *cli, int argc, char **argv) {
     size_t i;
     json_t *row;
     json_t *rows = json_object_get(answer, "event_types");
-    json_array_foreach(rows, i, row)
-        (void)json_object_set_new(row, "where", target_word(json_object_get(row, "target")));
+    json_array_foreach(rows, i, row)(void)
+        json_object_set_new(row, "where", target_word(json_object_get(row, "target")));
     rt_table_print(rows, COLUMNS, COUNT(COLUMNS), "There are no event types yet.");
     const char *next = json_string_value(json_object_get(answer, "next"));
     if (next != NULL) (void)printf("more: --marker %s\n", next);
@@ -67,8 +68,10 @@ int rt_cli_event_type_show(const rt_cli *cli, int argc, char **argv) {
 /* JSON in an argument, or on standard input ("-"). NULL: said why. */
 static json_t *read_json(const char *text) {
     json_error_t why;
-    json_t *json = strcmp(text, "-") == 0 ? json_loadf(stdin, JSON_DECODE_ANY, &why) : json_loads(text, JSON_DECODE_ANY, &why);
-    if (json == NULL) (void)fprintf(stderr, "retryctl: this is not JSON: %s at column %d\n", why.text, why.column);
+    json_t *json = strcmp(text, "-") == 0 ? json_loadf(stdin, JSON_DECODE_ANY, &why)
+                                          : json_loads(text, JSON_DECODE_ANY, &why);
+    if (json == NULL)
+        (void)fprintf(stderr, "retryctl: this is not JSON: %s at column %d\n", why.text, why.column);
     return json;
 }
 
@@ -79,7 +82,8 @@ int rt_cli_event_type_put(const rt_cli *cli, int argc, char **argv) {
     json_decref(body);
     if (answer == NULL) return 1;
     if (rt_cli_print_json(cli, answer)) return 0;
-    (void)printf("%s has version %lld\n", argv[0], (long long)json_integer_value(json_object_get(answer, "version")));
+    (void)printf("%s has version %lld\n", argv[0],
+                 (long long)json_integer_value(json_object_get(answer, "version")));
     json_decref(answer);
     return 0;
 }
@@ -93,7 +97,7 @@ int rt_cli_event_type_delete(const rt_cli *cli, int argc, char **argv) {
     return 0;
 }
 
-/* ---- scheduling ------------------------------------------------------------------------------------------ */
+/* ---- scheduling ------------------------------------------------------------------------------------ */
 
 static void set_text(json_t *event, const char *name, const char *value) {
     if (value != NULL) (void)json_object_set_new(event, name, json_string(value));
@@ -104,7 +108,8 @@ int rt_cli_events_schedule(const rt_cli *cli, int argc, char **argv) {
     if (argc != 2) return 2;
     json_t *value = strcmp(argv[1], "-") == 0 ? read_json("-") : json_loads(argv[1], JSON_DECODE_ANY, NULL);
     if (value == NULL && strcmp(argv[1], "-") == 0) return 2;
-    json_t *event = json_pack("{s:s, s:o}", "type", argv[0], "body", value != NULL ? value : json_string(argv[1]));
+    json_t *event =
+        json_pack("{s:s, s:o}", "type", argv[0], "body", value != NULL ? value : json_string(argv[1]));
     set_text(event, "reason", cli->reason);
     set_text(event, "idempotency_key", cli->key);
     set_text(event, "order_key", cli->order_key);
@@ -120,7 +125,7 @@ int rt_cli_events_schedule(const rt_cli *cli, int argc, char **argv) {
     return 0;
 }
 
-/* ---- circuits -------------------------------------------------------------------------------------------- */
+/* ---- circuits -------------------------------------------------------------------------------------- */
 
 static int force(const rt_cli *cli, int argc, char **argv, const char *state) {
     if (argc != 1) return 2;
@@ -142,5 +147,7 @@ static int force(const rt_cli *cli, int argc, char **argv, const char *state) {
 }
 
 int rt_cli_circuit_open(const rt_cli *cli, int argc, char **argv) { return force(cli, argc, argv, "open"); }
-int rt_cli_circuit_close(const rt_cli *cli, int argc, char **argv) { return force(cli, argc, argv, "closed"); }
+int rt_cli_circuit_close(const rt_cli *cli, int argc, char **argv) {
+    return force(cli, argc, argv, "closed");
+}
 int rt_cli_circuit_auto(const rt_cli *cli, int argc, char **argv) { return force(cli, argc, argv, "auto"); }

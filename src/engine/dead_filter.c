@@ -11,7 +11,8 @@ static bool wants_end(const rt_dead_filter *f) {
     return f->failure != RT_REASON_NONE || f->status_high > 0 || f->after_ms > 0 || f->before_ms > 0;
 }
 
-/* The event that it died of says when, and of what. Trimmed: nobody knows, so it matches nothing of the kind. */
+/* The event that it died of says when, and of what. Trimmed: nobody knows, so it matches nothing of the
+ * kind. */
 static bool end_matches(const rt_dead_filter *f, const rt_job *job, const rt_event *end) {
     if (f->failure != RT_REASON_NONE && end->reason != f->failure && job->reason != f->failure) return false;
     if (f->status_high > 0 && (end->status < f->status_low || end->status > f->status_high)) return false;
@@ -21,7 +22,8 @@ static bool end_matches(const rt_dead_filter *f, const rt_job *job, const rt_eve
 
 static bool body_matches(const rt_dead_filter *f, const rt_job *job, rt_str body, rt_str end_text) {
     rt_call call;
-    if (!(job->flags & RT_JOB_CALL)) return f->told.len == 0 && (contains(body, f->text) || contains(end_text, f->text));
+    if (!(job->flags & RT_JOB_CALL))
+        return f->told.len == 0 && (contains(body, f->text) || contains(end_text, f->text));
     if (!rt_call_decode(body, &call)) return false;
     if (f->told.len > 0 && !rt_str_eq(call.reason, f->told)) return false;
     return f->text.len == 0 || contains(call.payload, f->text) || contains(end_text, f->text);

@@ -299,8 +299,8 @@ static bool show_dead(void *ctx, const rt_job *job) {
     return !d->more;
 }
 
-rt_code rt_read_dead(rt_view *v, const rt_dead_filter *filter, rt_dead_place *place, uint32_t scan_max, rt_each_job *each,
-                     void *ctx, bool *more) {
+rt_code rt_read_dead(rt_view *v, const rt_dead_filter *filter, rt_dead_place *place, uint32_t scan_max,
+                     rt_each_job *each, void *ctx, bool *more) {
     dead_jobs d = {.view = v, .filter = filter, .place = place, .each = each, .ctx = ctx, .left = scan_max};
     const rt_job_range range = {
         .index = RT_INDEX_DEAD, .queue = filter->queue, .after_queue = place->queue, .after = place->job};

@@ -57,10 +57,11 @@ rt_code rt_read_attempts(rt_view *v, const rt_job *job, uint32_t limit, rt_each_
 typedef struct rt_dead_place {
     rt_id queue, job;
 } rt_dead_place;
-/* Dead jobs that match, behind *place, which is then the last one that was looked at. At most `scan_max` are; those whose
- * body is searched for a text count more if it is large. *more says that it stopped there or because `each` had enough. */
-rt_code rt_read_dead(rt_view *v, const rt_dead_filter *filter, rt_dead_place *place, uint32_t scan_max, rt_each_job *each,
-                     void *ctx, bool *more);
+/* Dead jobs that match, behind *place, which is then the last one that was looked at. At most `scan_max` are;
+ * those whose body is searched for a text count more if it is large. *more says that it stopped there or because
+ * `each` had enough. */
+rt_code rt_read_dead(rt_view *v, const rt_dead_filter *filter, rt_dead_place *place, uint32_t scan_max,
+                     rt_each_job *each, void *ctx, bool *more);
 /* Every queue of every kind by id, with counts. Those being emptied are not shown. */
 typedef struct rt_queue_line {
     rt_queue queue;

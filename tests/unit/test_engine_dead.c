@@ -161,8 +161,9 @@ static void dead__listing_filters_and_pages(void **state) {
     assert_int_equal(rt_read_dead(kit_view(k), &of_owner, &(rt_dead_place){0}, 100, add_seen, &s, &more), RT_OK);
     assert_int_equal(s.count, 3);
     s = (seen){.max = 2};
-    const rt_id from = jobs[0].id;
-    assert_int_equal(rt_read_dead(kit_view(k), &all, &(rt_dead_place){jobs[0].queue, from}, 100, add_seen, &s, &more), RT_OK);
+    rt_dead_place from = {.queue = jobs[0].queue, .job = jobs[0].id};
+    assert_int_equal(rt_read_dead(kit_view(k), &all, &from, 100, add_seen, &s, &more), RT_OK);
+    assert_int_equal(from.job, jobs[2].id); // where it stands now
     assert_true(more);
     assert_int_equal(s.ids[0], jobs[1].id);
     assert_int_equal(s.ids[1], jobs[2].id);

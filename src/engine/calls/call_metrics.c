@@ -15,9 +15,7 @@ static bool keep(char *to, size_t max, rt_str name) {
     return true;
 }
 
-void rt_call_metrics_init(rt_call_metrics *m) {
-    m->type_of[RT_CALL_REASONS_COUNTED] = RT_CALL_TYPES_COUNTED;
-}
+void rt_call_metrics_init(rt_call_metrics *m) { m->type_of[RT_CALL_REASONS_COUNTED] = RT_CALL_TYPES_COUNTED; }
 
 uint32_t rt_call_metrics_find(const rt_call_metrics *m, rt_id queue) {
     const uint32_t known = load(&m->types);
@@ -29,7 +27,8 @@ uint32_t rt_call_metrics_find(const rt_call_metrics *m, rt_id queue) {
 
 uint32_t rt_call_metrics_add(rt_call_metrics *m, rt_id queue, rt_str name) {
     const uint32_t known = load(&m->types);
-    if (known == RT_CALL_TYPES_COUNTED || !keep(m->names[known], RT_QUEUE_NAME_MAX, name)) return RT_CALL_TYPES_COUNTED;
+    if (known == RT_CALL_TYPES_COUNTED || !keep(m->names[known], RT_QUEUE_NAME_MAX, name))
+        return RT_CALL_TYPES_COUNTED;
     m->queues[known] = queue;
     atomic_store_explicit(&m->types, known + 1, memory_order_release);
     return known;
@@ -50,7 +49,8 @@ uint32_t rt_call_metrics_reason(rt_call_metrics *m, uint32_t type, rt_str reason
 void rt_call_metrics_count(rt_call_metrics *m, const rt_call_tally *t) {
     if (!t->any) return;
     for (uint32_t i = 0; i <= RT_CALL_REASONS_COUNTED; i++) {
-        if (t->scheduled[i] > 0) atomic_fetch_add_explicit(&m->scheduled[i], t->scheduled[i], memory_order_relaxed);
+        if (t->scheduled[i] > 0)
+            atomic_fetch_add_explicit(&m->scheduled[i], t->scheduled[i], memory_order_relaxed);
     }
     for (uint32_t i = 0; i <= RT_CALL_TYPES_COUNTED; i++) {
         for (uint32_t what = 0; what < RT_CALL_COUNT_COUNT; what++) {

@@ -1,5 +1,6 @@
-/* call_metrics.h: events counted by type and, when they are scheduled, by reason. Written by the engine's thread when what
- * is counted is durable, read by any. Names beyond the bounds count together, so that no client can fill memory with them. */
+/* call_metrics.h: events counted by type and, when they are scheduled, by reason. Written by the engine's
+ * thread when what is counted is durable, read by any. Names beyond the bounds count together, so that no
+ * client can fill memory with them. */
 #ifndef RT_ENGINE_CALLS_CALL_METRICS_H
 #define RT_ENGINE_CALLS_CALL_METRICS_H
 #include <stdatomic.h>
@@ -15,8 +16,8 @@ typedef enum rt_call_count {
     RT_CALL_COUNT_COUNT
 } rt_call_count;
 
-/* The last of each is for all that came later, with an empty name. Entry i is there for readers once the number of them is
- * above i. */
+/* The last of each is for all that came later, with an empty name. Entry i is there for readers once the
+ * number of them is above i. */
 typedef struct rt_call_metrics {
     atomic_uint types, reasons;
     rt_id queues[RT_CALL_TYPES_COUNTED];

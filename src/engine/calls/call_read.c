@@ -14,7 +14,8 @@ bool rt_call_type_name_is_valid(rt_str name) {
     return true;
 }
 
-rt_code rt_read_call_type(rt_view *v, rt_arena *a, rt_str tenant, rt_str name, rt_call_type *out, uint64_t *version) {
+rt_code rt_read_call_type(rt_view *v, rt_arena *a, rt_str tenant, rt_str name, rt_call_type *out,
+                          uint64_t *version) {
     if (tenant.len > RT_TENANT_MAX || !rt_call_type_name_is_valid(name)) return RT_E_ABSENT;
     const rt_str doc_name = rt_call_type_name(a, tenant, name);
     if (doc_name.ptr == NULL) return RT_E_NOMEM;

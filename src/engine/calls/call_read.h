@@ -8,7 +8,8 @@
 bool rt_call_type_name_is_valid(rt_str name);
 
 /* RT_E_ABSENT: no such type. Copies in `a`. */
-rt_code rt_read_call_type(rt_view *v, rt_arena *a, rt_str tenant, rt_str name, rt_call_type *out, uint64_t *version);
+rt_code rt_read_call_type(rt_view *v, rt_arena *a, rt_str tenant, rt_str name, rt_call_type *out,
+                          uint64_t *version);
 /* Types of a tenant by name, behind `after`. Lent for the call. */
 typedef bool rt_each_call_type(void *ctx, rt_str name, const rt_call_type *t, uint64_t version);
 rt_code rt_read_call_types(rt_view *v, rt_str tenant, rt_str after, rt_each_call_type *each, void *ctx);

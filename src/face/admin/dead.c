@@ -1,22 +1,22 @@
 #include <stdlib.h>
 
 #include "base/rng.h"
+#include "engine/calls/call_read.h"
 #include "face/admin/pages.h"
 #include "face/common/fields.h"
 #include "face/common/payload.h"
-#include "engine/calls/call_read.h"
 
 enum {
     PAGE_DEFAULT = 20,
     PAGE_MAX = 1000,
-    SCAN_MAX = 100000,       /* dead jobs that one page looks at */
-    GROUPS_MAX = 1000,       /* of a count by something */
+    SCAN_MAX = 100000, /* dead jobs that one page looks at */
+    GROUPS_MAX = 1000, /* of a count by something */
     EXPORT_DEFAULT = 1000,
     EXPORT_MAX = 10000,
     EXPORT_BYTES_MAX = 8 << 20 /* a page ends behind the line that passes this */
 };
 
-/* ---- what all pages do ------------------------------------------------------------------------------------------- */
+/* ---- what all pages do ----------------------------------------------------------------------------- */
 
 /* One page of those that the query means. */
 typedef struct page {
@@ -25,8 +25,8 @@ typedef struct page {
     rt_dead_filter filter;
     rt_dead_place place;
     int64_t limit;
-    bool more;     /* there may be more behind `place` */
-    rt_id named;   /* the queue whose name is `name` */
+    bool more;   /* there may be more behind `place` */
+    rt_id named; /* the queue whose name is `name` */
     rt_str name;
 } page;
 
@@ -36,7 +36,8 @@ static bool read_marker(rt_exchange *x, rt_dead_place *out) {
     *out = (rt_dead_place){0};
     if (!rt_exchange_arg(x, "marker", &marker) || marker.len == 0) return true;
     const uint32_t tag = rt_engine_tag(rt_api_of(x)->engine);
-    if (rt_str_cut(marker, '.', &head, &rest) && rt_id_parse(tag, head, &out->queue) && rt_id_parse(tag, rest, &out->job))
+    if (rt_str_cut(marker, '.', &head, &rest) && rt_id_parse(tag, head, &out->queue) &&
+        rt_id_parse(tag, rest, &out->job))
         return true;
     rt_problem(x, 400, "\"marker\" must be the \"next\" of the page before.");
     return false;
@@ -70,7 +71,7 @@ static json_t *marker_json(const rt_exchange *x, rt_id queue, rt_id job) {
     return json_sprintf("%s.%s", rt_id_format(tag, queue).s, rt_id_format(tag, job).s);
 }
 
-/* ---- listing ----------------------------------------------------------------------------------------------------- */
+/* ---- listing --------------------------------------------------------------------------------------- */
 
 typedef struct listing {
     page p; /* first member */
@@ -99,11 +100,12 @@ void rt_page_dead_list(rt_exchange *x) {
         rt_problem_of(x, code, NULL, "job");
         return;
     }
-    rt_reply_json(x, 200, json_pack("{s:o, s:o}", "dead", l.array, "next",
-                                    l.p.more ? marker_json(x, l.p.place.queue, l.p.place.job) : json_null()));
+    rt_reply_json(x, 200,
+                  json_pack("{s:o, s:o}", "dead", l.array, "next",
+                            l.p.more ? marker_json(x, l.p.place.queue, l.p.place.job) : json_null()));
 }
 
-/* ---- counting ---------------------------------------------------------------------------------------------------- */
+/* ---- counting -------------------------------------------------------------------------------------- */
 
 typedef enum group { BY_NOTHING, BY_REASON, BY_RETRY_REASON, BY_FAILURE, BY_QUEUE, BY_COUNT } group;
 static const char *const GROUPS[BY_COUNT] = {"", "reason", "retry_reason", "failure", "queue"};
@@ -120,17 +122,19 @@ static rt_str group_of(count *c, const rt_job *job) {
     rt_call call;
     rt_event end;
     switch (c->by) {
-        case BY_REASON: return rt_str_of(rt_reason_name(job->reason));
-        case BY_RETRY_REASON:
-            return (job->flags & RT_JOB_CALL) && rt_read_call(c->p.v, job, &call) == RT_OK ? call.reason : RT_STR_EMPTY;
-        case BY_FAILURE:
-            if (job->last_event == 0 || rt_view_event(c->p.v, job->last_event, &end) != RT_OK) return RT_STR_EMPTY;
-            return end.reason != RT_REASON_STATUS && end.status == 0
-                       ? rt_str_of(rt_reason_name(end.reason))
-                       : rt_arena_printf(rt_exchange_arena(c->p.x), "%u", (unsigned)end.status);
-        case BY_QUEUE: return queue_name(&c->p, job->queue);
-        case BY_NOTHING:
-        case BY_COUNT: break;
+    case BY_REASON: return rt_str_of(rt_reason_name(job->reason));
+    case BY_RETRY_REASON:
+        return (job->flags & RT_JOB_CALL) && rt_read_call(c->p.v, job, &call) == RT_OK ? call.reason
+                                                                                       : RT_STR_EMPTY;
+    case BY_FAILURE:
+        if (job->last_event == 0 || rt_view_event(c->p.v, job->last_event, &end) != RT_OK)
+            return RT_STR_EMPTY;
+        return end.reason != RT_REASON_STATUS && end.status == 0
+                   ? rt_str_of(rt_reason_name(end.reason))
+                   : rt_arena_printf(rt_exchange_arena(c->p.x), "%u", (unsigned)end.status);
+    case BY_QUEUE: return queue_name(&c->p, job->queue);
+    case BY_NOTHING:
+    case BY_COUNT: break;
     }
     return RT_STR_EMPTY;
 }
@@ -144,7 +148,8 @@ static bool count_dead(void *ctx, const rt_job *job) {
     json_t *known = json_object_getn(c->groups, name.ptr, name.len);
     if (known != NULL) return json_integer_set(known, json_integer_value(known) + 1) == 0;
     if (json_object_size(c->groups) == GROUPS_MAX) return true;
-    (void)json_object_setn_new(c->groups, name.ptr, name.len, json_integer(1)); // what is no UTF-8 is in no group
+    (void)json_object_setn_new(c->groups, name.ptr, name.len,
+                               json_integer(1)); // what is no UTF-8 is in no group
     return true;
 }
 
@@ -161,17 +166,18 @@ void rt_page_dead_count(rt_exchange *x) {
     c.groups = json_object();
     const rt_code code = read_page(&c.p, count_dead, &c);
     rt_view_close(c.p.v);
-    json_t *json = code == RT_OK ? json_pack("{s:I, s:b}", "count", (json_int_t)c.all, "counted_all", !c.p.more) : NULL;
+    json_t *json =
+        code == RT_OK ? json_pack("{s:I, s:b}", "count", (json_int_t)c.all, "counted_all", !c.p.more) : NULL;
     if (json != NULL && c.by != BY_NOTHING) (void)json_object_set(json, "by", c.groups);
     json_decref(c.groups);
     if (code == RT_OK) rt_reply_json(x, 200, json);
     else rt_problem_of(x, code, NULL, "job");
 }
 
-/* ---- a sample: each of those that match is as likely as any other -------------------------------------------------- */
+/* ---- a sample: each of those that match is as likely as any other ---------------------------------- */
 
 typedef struct sample {
-    page p; /* first member */
+    page p;       /* first member */
     rt_job *jobs; /* p.limit of them */
     int64_t seen;
     rt_rng rng;
@@ -180,7 +186,8 @@ typedef struct sample {
 /* Source: Vitter, "Random sampling with a reservoir", 1985, algorithm R. */
 static bool draw(void *ctx, const rt_job *job) {
     sample *s = ctx;
-    const uint64_t at = s->seen < s->p.limit ? (uint64_t)s->seen : rt_rng_below(&s->rng, (uint64_t)s->seen + 1);
+    const uint64_t at =
+        s->seen < s->p.limit ? (uint64_t)s->seen : rt_rng_below(&s->rng, (uint64_t)s->seen + 1);
     if (at < (uint64_t)s->p.limit) s->jobs[at] = *job;
     s->seen++;
     return true;
@@ -203,15 +210,18 @@ void rt_page_dead_sample(rt_exchange *x) {
         rt_problem_of(x, code, NULL, "job");
         return;
     }
-    rt_reply_json(x, 200, json_pack("{s:o, s:I, s:b}", "dead", array, "count", (json_int_t)s.seen, "counted_all", !s.p.more));
+    rt_reply_json(
+        x, 200,
+        json_pack("{s:o, s:I, s:b}", "dead", array, "count", (json_int_t)s.seen, "counted_all", !s.p.more));
 }
 
-/* ---- export ------------------------------------------------------------------------------------------------------ */
+/* ---- export ---------------------------------------------------------------------------------------- */
 
 typedef struct export {
     page p; /* first member */
     rt_buf lines;
-} export;
+}
+export;
 
 static json_t *line_json(export *e, const rt_job *job) {
     json_t *json = rt_json_job(e->p.x, e->p.v, job, queue_name(&e->p, job->queue));
@@ -245,8 +255,9 @@ static bool add_line(void *ctx, const rt_job *job) {
     return !e->lines.failed && --e->p.limit > 0 && e->lines.len < EXPORT_BYTES_MAX;
 }
 
-/* A page at a time, so that no view is held for longer than that: `Retryd-Next` has the marker of the next one, if there is
- * more. Each line has a marker too: whoever broke off goes on behind the last line that was kept. */
+/* A page at a time, so that no view is held for longer than that: `Retryd-Next` has the marker of the next
+ * one, if there is more. Each line has a marker too: whoever broke off goes on behind the last line that
+ * was kept. */
 void rt_page_dead_export(rt_exchange *x) {
     export e = {.lines = {0}};
     if (!open_page(x, EXPORT_DEFAULT, EXPORT_MAX, &e.p)) return;

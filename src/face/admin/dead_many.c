@@ -3,7 +3,7 @@
 
 enum { SCAN_MAX = 100000, RATE_MAX = 1000000, WORD_BYTES_MAX = 1024 };
 
-/* ---- one --------------------------------------------------------------------------------------------------------- */
+/* ---- one ------------------------------------------------------------------------------------------- */
 
 static void redriven(rt_exchange *x, rt_command *cmd) {
     const rt_dead_redrive *c = (const rt_dead_redrive *)cmd;
@@ -18,7 +18,8 @@ void rt_page_dead_redrive(rt_exchange *x) {
     rt_dead_redrive *c = RT_NEW(x, rt_dead_redrive);
     if (c == NULL) return;
     rt_dead_redrive_init(c);
-    if (rt_param_id(x, 0, "dead job", &c->id)) rt_api_submit(x, &c->cmd, sizeof *c, redriven, rt_problem_busy);
+    if (rt_param_id(x, 0, "dead job", &c->id))
+        rt_api_submit(x, &c->cmd, sizeof *c, redriven, rt_problem_busy);
 }
 
 static void deleted(rt_exchange *x, rt_command *cmd) {
@@ -36,7 +37,7 @@ void rt_page_dead_delete(rt_exchange *x) {
     if (rt_param_id(x, 0, "dead job", &c->id)) rt_api_submit(x, &c->cmd, sizeof *c, deleted, rt_problem_busy);
 }
 
-/* ---- many -------------------------------------------------------------------------------------------------------- */
+/* ---- many ------------------------------------------------------------------------------------------ */
 
 typedef struct many {
     rt_dead_filter filter;
@@ -49,9 +50,10 @@ static const rt_member OF_MANY[] = {{"queue", JSON_STRING, "a string"},
                                     {"filter", JSON_OBJECT, "an object"},
                                     {"rate", JSON_INTEGER, "a whole number"},
                                     {"dry_run", JSON_TRUE, "true or false"}};
-static const rt_member OF_FILTER[] = {{"type", JSON_STRING, "a string"},    {"reason", JSON_STRING, "a string"},
-                                      {"failure", JSON_STRING, "a string"}, {"after", JSON_STRING, "a string"},
-                                      {"before", JSON_STRING, "a string"},  {"text", JSON_STRING, "a string"}};
+static const rt_member OF_FILTER[] = {
+    {"type", JSON_STRING, "a string"},    {"reason", JSON_STRING, "a string"},
+    {"failure", JSON_STRING, "a string"}, {"after", JSON_STRING, "a string"},
+    {"before", JSON_STRING, "a string"},  {"text", JSON_STRING, "a string"}};
 
 /* A copy, since the body is released before the command is done. False: replied. */
 static bool take_word(rt_exchange *x, const json_t *object, const char *name, rt_str *out) {
@@ -91,7 +93,8 @@ static bool read_many(rt_exchange *x, json_t *body, many *out) {
     json_t *filter = json_object_get(body, "filter");
     if (!rt_members_are_right(x, body, OF_MANY, sizeof OF_MANY / sizeof *OF_MANY)) return false;
     if (!rt_members_are_right(x, filter, OF_FILTER, sizeof OF_FILTER / sizeof *OF_FILTER)) return false;
-    if (!rt_field_int(x, body, "rate", 0, RATE_MAX, 0, &out->rate)) return false; // jobs a second; 0: no limit
+    if (!rt_field_int(x, body, "rate", 0, RATE_MAX, 0, &out->rate))
+        return false; // jobs a second; 0: no limit
     if (!read_words(x, body, filter, &words)) return false;
     out->dry_run = json_is_true(json_object_get(body, "dry_run"));
     rt_view *v = rt_problem_view(x);

@@ -4,7 +4,7 @@
 #include "face/common/query.h"
 #include "face/common/timestamp.h"
 
-/* ---- words, as the query or a body has them --------------------------------------------------------------------- */
+/* ---- words, as the query or a body has them -------------------------------------------------------- */
 
 rt_dead_words rt_dead_words_of_query(const rt_exchange *x) {
     rt_dead_words w = {.queue = RT_STR_EMPTY};
@@ -19,7 +19,7 @@ rt_dead_words rt_dead_words_of_query(const rt_exchange *x) {
     return w;
 }
 
-/* ---- what they mean --------------------------------------------------------------------------------------------- */
+/* ---- what they mean -------------------------------------------------------------------------------- */
 
 static bool reason_named(rt_str name, rt_reason *out) {
     for (int r = RT_REASON_NONE + 1; r < RT_REASON_COUNT; r++) {
@@ -46,7 +46,10 @@ static bool take_status(rt_str word, rt_dead_filter *out) {
 
 /* A timestamp, or how long ago: "90s", "15m", "2h", "7d". */
 static bool take_time(rt_str word, int64_t now_ms, int64_t *out) {
-    static const struct { char unit; int64_t ms; } UNITS[] = {{'s', 1000}, {'m', 60000}, {'h', 3600000}, {'d', 86400000}};
+    static const struct {
+        char unit;
+        int64_t ms;
+    } UNITS[] = {{'s', 1000}, {'m', 60000}, {'h', 3600000}, {'d', 86400000}};
     int64_t number;
     for (size_t i = 0; word.len > 1 && i < sizeof UNITS / sizeof UNITS[0]; i++) {
         if (word.ptr[word.len - 1] != UNITS[i].unit) continue;
@@ -67,7 +70,8 @@ static bool refuse(rt_exchange *x, const char *why) {
 
 static bool take_queue(rt_exchange *x, rt_view *v, const rt_dead_words *w, rt_dead_filter *out) {
     if (w->queue.len == 0 && w->type.len == 0) return true;
-    if (w->queue.len > 0 && w->type.len > 0) return refuse(x, "Either \"queue\" or \"type\": a type is a queue.");
+    if (w->queue.len > 0 && w->type.len > 0)
+        return refuse(x, "Either \"queue\" or \"type\": a type is a queue.");
     const bool type = w->type.len > 0;
     const rt_code code = rt_queue_named(x, v, type ? w->type : w->queue, type, out);
     if (code != RT_OK) rt_problem_of(x, code, NULL, type ? "event type" : "queue");
@@ -80,15 +84,19 @@ bool rt_dead_filter_make(rt_exchange *x, rt_view *v, const rt_dead_words *w, rt_
     // What is no reason to die of is one with which an event was scheduled.
     if (w->reason.len > 0 && !reason_named(w->reason, &out->reason)) out->told = w->reason;
     if (w->failure.len > 0 && !take_status(w->failure, out) && !reason_named(w->failure, &out->failure)) {
-        return refuse(x, "\"failure\" must be what an attempt fails of (status, timeout, connect, resolve, tls, broken, "
-                         "lost, failed, …), a status such as 503, or 5xx.");
+        return refuse(
+            x,
+            "\"failure\" must be what an attempt fails of (status, timeout, connect, resolve, tls, broken, "
+            "lost, failed, …), a status such as 503, or 5xx.");
     }
     if (w->text.len > RT_DEAD_TEXT_MAX || w->reason.len > RT_DEAD_TEXT_MAX)
         return refuse(x, "\"text\" and \"reason\" have at most 256 bytes.");
     if ((w->after.len > 0 && !take_time(w->after, now_ms, &out->after_ms)) ||
         (w->before.len > 0 && !take_time(w->before, now_ms, &out->before_ms))) {
-        return refuse(x, "\"after\" and \"before\" must be a time such as 2026-11-21T10:26:49Z, or how long ago, such as "
-                         "90s, 15m, 2h or 7d.");
+        return refuse(
+            x,
+            "\"after\" and \"before\" must be a time such as 2026-11-21T10:26:49Z, or how long ago, such as "
+            "90s, 15m, 2h or 7d.");
     }
     return take_queue(x, v, w, out);
 }

@@ -5,7 +5,7 @@
 
 enum { SHOWN_MAX = 256 }; /* types whose state is shown: each costs a look at its queue */
 
-/* ---- reading --------------------------------------------------------------------------------------------------------- */
+/* ---- reading --------------------------------------------------------------------------------------- */
 
 typedef struct shown {
     rt_view *v;
@@ -41,7 +41,7 @@ rt_code rt_event_gauges_read(rt_view *v, rt_arena *arena, rt_event_gauges *out) 
     return code == RT_OK ? s.code : code;
 }
 
-/* ---- writing --------------------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------------- */
 
 static uint64_t load(const atomic_uint_fast64_t *counter) {
     return atomic_load_explicit(counter, memory_order_relaxed);
@@ -80,8 +80,8 @@ static void begin_counted(rt_buf *b, const char *name, const rt_call_metrics *m,
 static uint32_t place(uint32_t i, uint32_t known, uint32_t last) { return i < known ? i : last; }
 
 static void write_counters(rt_buf *b, const rt_call_metrics *m) {
-    static const char SCHEDULED[] = "retryd_events_scheduled_total", ATTEMPTS[] = "retryd_event_attempts_total",
-                      DEAD[] = "retryd_events_given_up_total";
+    static const char SCHEDULED[] = "retryd_events_scheduled_total",
+                      ATTEMPTS[] = "retryd_event_attempts_total", DEAD[] = "retryd_events_given_up_total";
     const uint32_t types = atomic_load_explicit(&m->types, memory_order_acquire);
     const uint32_t reasons = atomic_load_explicit(&m->reasons, memory_order_acquire);
     head(b, SCHEDULED, "counter", "Events scheduled, by type and reason.");
@@ -124,7 +124,8 @@ static void write_gauges(rt_buf *b, const rt_event_gauges *g) {
     for (uint32_t i = 0; i < g->count; i++) {
         for (size_t s = 0; s < sizeof STATES / sizeof STATES[0]; s++) {
             begin(b, "retryd_circuit_state", g->list[i].project, g->list[i].type);
-            rt_buf_addf(b, ",state=\"%s\"} %d\n", rt_circuit_state_name(STATES[s]), g->list[i].circuit == STATES[s]);
+            rt_buf_addf(b, ",state=\"%s\"} %d\n", rt_circuit_state_name(STATES[s]),
+                        g->list[i].circuit == STATES[s]);
         }
     }
     head(b, "retryd_pace_delay_seconds", "gauge", "A type's own delay between two starts, after failures.");

@@ -36,9 +36,9 @@ void rt_page_queue_pause(rt_exchange *x);
 void rt_page_queue_resume(rt_exchange *x);
 void rt_page_queue_circuit(rt_exchange *x);
 
-/* queue_name.c: the queue that an operator names: an id, "PROJECT/QUEUE", or "QUEUE" (of the project in X-Project-ID, if one
- * is given); a queue of messages or, failing that or with `type`, of an event type. Sets filter->queue or, for the deliveries
- * of a message queue, filter->owner. RT_E_ABSENT: there is none. */
+/* queue_name.c: the queue that an operator names: an id, "PROJECT/QUEUE", or "QUEUE" (of the project in
+ * X-Project-ID, if one is given); a queue of messages or, failing that or with `type`, of an event type.
+ * Sets filter->queue or, for the deliveries of a message queue, filter->owner. RT_E_ABSENT: there is none. */
 rt_code rt_queue_named(rt_exchange *x, rt_view *v, rt_str name, bool type, rt_dead_filter *filter);
 
 /* event_metrics.c */

@@ -15,7 +15,8 @@ static bool find_project(void *ctx, const rt_queue *record) {
     search *s = ctx;
     rt_str project, queue;
     const bool kind = record->kind == RT_QUEUE_CALLS || (record->kind == RT_QUEUE_MESSAGES && !s->type);
-    if (kind && !record->gone && rt_call_type_split(record->name, &project, &queue) && rt_str_eq(queue, s->queue)) {
+    if (kind && !record->gone && rt_call_type_split(record->name, &project, &queue) &&
+        rt_str_eq(queue, s->queue)) {
         s->project = rt_arena_dup(s->arena, project);
         return false;
     }

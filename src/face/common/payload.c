@@ -31,7 +31,7 @@ rt_str rt_payload_from_base64(rt_arena *arena, rt_str text) {
     return (rt_str){.ptr = (const char *)bytes, .len = (size_t)len - padding};
 }
 
-/* ---- showing ------------------------------------------------------------------------------------------- */
+/* ---- showing --------------------------------------------------------------------------------------- */
 
 /* Type and subtype without parameters. */
 static rt_str media_type(rt_str content_type) {
@@ -41,7 +41,8 @@ static rt_str media_type(rt_str content_type) {
 }
 
 static bool ends_with(rt_str s, rt_str end) {
-    return s.len >= end.len && rt_str_eq_nocase((rt_str){.ptr = s.ptr + s.len - end.len, .len = end.len}, end);
+    return s.len >= end.len &&
+           rt_str_eq_nocase((rt_str){.ptr = s.ptr + s.len - end.len, .len = end.len}, end);
 }
 
 static bool is_json(rt_str type) {
@@ -56,7 +57,8 @@ static bool is_text(rt_str type) {
     return type.len > text.len && rt_str_eq_nocase((rt_str){.ptr = type.ptr, .len = text.len}, text);
 }
 
-/* NULL: it is no JSON. Nothing deeper than what is checked is parsed, since jansson does that by recursion. */
+/* NULL: it is no JSON. Nothing deeper than what is checked is parsed, since jansson does that by recursion.
+ * */
 static json_t *parse(rt_str payload) {
     rt_json_scan scan = {0};
     if (rt_json_scan_text(&scan, payload) != RT_JSON_FINE) return NULL;

@@ -11,7 +11,7 @@ rt_str rt_queue_name_of(rt_exchange *x, rt_view *v, rt_id queue) {
     return name.ptr == NULL ? RT_STR_EMPTY : name;
 }
 
-/* ---- jobs ---------------------------------------------------------------------------------------------- */
+/* ---- jobs ------------------------------------------------------------------------------------------ */
 
 static const char *kind_name(const rt_job *job) {
     if (job->flags & RT_JOB_CALL) return "event";
@@ -27,7 +27,8 @@ static void add_call(const rt_exchange *x, rt_view *v, const rt_job *job, rt_str
     rt_call c;
     rt_str tenant, type;
     if (rt_read_call(v, job, &c) != RT_OK) {
-        if (rt_call_type_split(queue, &tenant, &type)) (void)json_object_set_new(json, "type", rt_json_str(type));
+        if (rt_call_type_split(queue, &tenant, &type))
+            (void)json_object_set_new(json, "type", rt_json_str(type));
         return;
     }
     const rt_id_text id = rt_id_format(rt_engine_tag(rt_api_of(x)->engine), job->id);
@@ -51,14 +52,15 @@ static void add_death(rt_view *v, const rt_job *job, json_t *json) {
 }
 
 json_t *rt_json_job(const rt_exchange *x, rt_view *v, const rt_job *job, rt_str queue) {
-    json_t *json = json_pack(
-        "{s:o, s:o, s:s%, s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:I, s:o}", "id", rt_json_id(x, job->id),
-        "queue_id", rt_json_id(x, job->queue), "queue", queue.len > 0 ? queue.ptr : "", queue.len, "kind",
-        kind_name(job), "state", rt_job_state_name(job->state), "reason", rt_reason_name(job->reason),
-        "attempts", (int)job->attempt, "redriven", (int)job->generation, "posted", rt_json_time(job->placed_ms),
-        "next_attempt", rt_json_time(job->state == RT_JOB_READY ? job->placed_ms : job->due_ms), "expires",
-        rt_json_time(job->expires_ms), "body_bytes", (json_int_t)job->body_bytes, "message",
-        job->body != job->id ? rt_json_id(x, job->body) : json_null());
+    json_t *json =
+        json_pack("{s:o, s:o, s:s%, s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:I, s:o}", "id",
+                  rt_json_id(x, job->id), "queue_id", rt_json_id(x, job->queue), "queue",
+                  queue.len > 0 ? queue.ptr : "", queue.len, "kind", kind_name(job), "state",
+                  rt_job_state_name(job->state), "reason", rt_reason_name(job->reason), "attempts",
+                  (int)job->attempt, "redriven", (int)job->generation, "posted", rt_json_time(job->placed_ms),
+                  "next_attempt", rt_json_time(job->state == RT_JOB_READY ? job->placed_ms : job->due_ms),
+                  "expires", rt_json_time(job->expires_ms), "body_bytes", (json_int_t)job->body_bytes,
+                  "message", job->body != job->id ? rt_json_id(x, job->body) : json_null());
     if (json == NULL) return NULL;
     if (job->flags & RT_JOB_CALL) add_call(x, v, job, queue, json);
     if (job->state == RT_JOB_DEAD) add_death(v, job, json);
@@ -66,23 +68,26 @@ json_t *rt_json_job(const rt_exchange *x, rt_view *v, const rt_job *job, rt_str 
 }
 
 json_t *rt_json_event(const rt_exchange *x, const rt_event *e) {
-    return json_pack("{s:I, s:o, s:o, s:o, s:s, s:s, s:i, s:i, s:I, s:I, s:o}", "seq", (json_int_t)e->seq, "job",
-                     rt_json_id(x, e->job), "queue_id", rt_json_id(x, e->queue), "time", rt_json_time(e->at_ms), "event",
-                     rt_event_type_name(e->type), "reason", rt_reason_name(e->reason), "attempt", (int)e->attempt,
-                     "status", (int)e->status, "took_ms", (json_int_t)e->took_ms, "delay_ms",
-                     (json_int_t)e->delay_ms, "text", rt_json_str(e->text));
+    return json_pack("{s:I, s:o, s:o, s:o, s:s, s:s, s:i, s:i, s:I, s:I, s:o}", "seq", (json_int_t)e->seq,
+                     "job", rt_json_id(x, e->job), "queue_id", rt_json_id(x, e->queue), "time",
+                     rt_json_time(e->at_ms), "event", rt_event_type_name(e->type), "reason",
+                     rt_reason_name(e->reason), "attempt", (int)e->attempt, "status", (int)e->status,
+                     "took_ms", (json_int_t)e->took_ms, "delay_ms", (json_int_t)e->delay_ms, "text",
+                     rt_json_str(e->text));
 }
 
-/* ---- brakes -------------------------------------------------------------------------------------------- */
+/* ---- brakes ---------------------------------------------------------------------------------------- */
 
 json_t *rt_json_circuit(const rt_brakes *b) {
     const bool open = b->circuit == RT_CIRCUIT_OPEN;
     return json_pack("{s:s, s:b, s:o, s:o, s:o, s:I, s:i}", "state",
                      rt_circuit_state_name((rt_circuit_state)b->circuit), "forced", b->forced != 0, "since",
-                     rt_json_time(b->circuit_since_ms), "until", rt_json_time(open ? b->circuit_until_ms : 0), "opened",
-                     rt_json_time(b->opened_ms), "sleep_ms", (json_int_t)b->sleep_ms, "probes", (int)b->probes);
+                     rt_json_time(b->circuit_since_ms), "until", rt_json_time(open ? b->circuit_until_ms : 0),
+                     "opened", rt_json_time(b->opened_ms), "sleep_ms", (json_int_t)b->sleep_ms, "probes",
+                     (int)b->probes);
 }
 
 json_t *rt_json_pace(const rt_brakes *b) {
-    return json_pack("{s:I, s:o}", "delay_ms", (json_int_t)b->pace_ms, "until", rt_json_time(b->pace_until_ms));
+    return json_pack("{s:I, s:o}", "delay_ms", (json_int_t)b->pace_ms, "until",
+                     rt_json_time(b->pace_until_ms));
 }

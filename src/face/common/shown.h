@@ -5,8 +5,8 @@
 
 #include "face/common/api.h"
 
-/* Everything known about a job but its body. `queue`: the name of its queue, or empty. A dead one says what its last
- * attempt failed of, an event (engine/calls) what it was scheduled with. */
+/* Everything known about a job but its body. `queue`: the name of its queue, or empty. A dead one says what
+ * its last attempt failed of, an event (engine/calls) what it was scheduled with. */
 json_t *rt_json_job(const rt_exchange *x, rt_view *v, const rt_job *job, rt_str queue);
 /* A line of history. */
 json_t *rt_json_event(const rt_exchange *x, const rt_event *e);

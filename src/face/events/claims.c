@@ -1,5 +1,5 @@
-#include "face/events/parts.h"
 #include "face/common/payload.h"
+#include "face/events/parts.h"
 
 enum { WAIT_MS_MAX = 60000, LEASE_S_PRESET = 60, WORKER_MAX = 128 };
 
@@ -13,11 +13,11 @@ typedef struct waiting_claim {
 static json_t *text_or_null(rt_str text) { return text.len == 0 ? json_null() : rt_json_str(text); }
 
 static json_t *claimed_json(const rt_exchange *x, const rt_claimed_call *c) {
-    json_t *json = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:o}", "id", rt_json_id(x, c->job.id), "token",
-                             rt_json_token(c->token), "type", rt_json_str(c->call.type), "content_type",
-                             text_or_null(c->call.content_type), "reason", text_or_null(c->call.reason), "order_key",
-                             text_or_null(c->call.order_key), "attempt", (int)c->job.attempt + 1, "lease_until",
-                             rt_json_time(c->until_ms));
+    json_t *json = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:o}", "id", rt_json_id(x, c->job.id),
+                             "token", rt_json_token(c->token), "type", rt_json_str(c->call.type),
+                             "content_type", text_or_null(c->call.content_type), "reason",
+                             text_or_null(c->call.reason), "order_key", text_or_null(c->call.order_key),
+                             "attempt", (int)c->job.attempt + 1, "lease_until", rt_json_time(c->until_ms));
     if (json != NULL && !rt_payload_show(json, c->call.content_type, c->call.payload)) {
         json_decref(json);
         return NULL;

@@ -1,9 +1,14 @@
 #include "base/hex.h"
 #include "face/events/parts.h"
 
-enum { ERROR_SENT_MAX = 65536, RETRY_AFTER_S_MAX = 365 * 24 * 3600 }; /* an error may be longer than what is kept of it */
+enum {
+    ERROR_SENT_MAX = 65536,
+    RETRY_AFTER_S_MAX = 365 * 24 * 3600
+}; /* an error may be longer than what is kept of it */
 
-static const char *const STATES[] = {[RT_CALL_FINISH] = "done", [RT_CALL_FAIL] = "scheduled", [RT_CALL_RELEASE] = "free",
+static const char *const STATES[] = {[RT_CALL_FINISH] = "done",
+                                     [RT_CALL_FAIL] = "scheduled",
+                                     [RT_CALL_RELEASE] = "free",
                                      [RT_CALL_EXTEND] = "leased"};
 
 static void ended(rt_exchange *x, rt_command *cmd) {
@@ -13,7 +18,8 @@ static void ended(rt_exchange *x, rt_command *cmd) {
         return;
     }
     const bool dead = c->verb == RT_CALL_FAIL && c->until_ms == 0;
-    json_t *json = json_pack("{s:o, s:s}", "id", rt_json_id(x, c->id), "state", dead ? "dead" : STATES[c->verb]);
+    json_t *json =
+        json_pack("{s:o, s:s}", "id", rt_json_id(x, c->id), "state", dead ? "dead" : STATES[c->verb]);
     if (json != NULL && c->verb == RT_CALL_FAIL)
         (void)json_object_set_new(json, "next_attempt", rt_json_time(c->until_ms));
     if (json != NULL && c->verb == RT_CALL_EXTEND)
@@ -21,12 +27,15 @@ static void ended(rt_exchange *x, rt_command *cmd) {
     rt_reply_json(x, 200, json);
 }
 
-#define TOKEN_MEMBER {"token", JSON_STRING, "the string that the claim gave"}
+#define TOKEN_MEMBER                                                                                         \
+    { "token", JSON_STRING, "the string that the claim gave" }
 
 /* Which members each verb has. */
 static bool members_are_right(rt_exchange *x, json_t *body, rt_call_verb verb) {
     static const rt_member TOKEN[] = {TOKEN_MEMBER};
-    static const rt_member FAIL[] = {TOKEN_MEMBER, {"error", JSON_STRING, "a string"}, {"reason", JSON_STRING, "a string"},
+    static const rt_member FAIL[] = {TOKEN_MEMBER,
+                                     {"error", JSON_STRING, "a string"},
+                                     {"reason", JSON_STRING, "a string"},
                                      {"retry_after_s", JSON_INTEGER, "a whole number"},
                                      {"give_up", JSON_TRUE, "true or false"}};
     static const rt_member EXTEND[] = {TOKEN_MEMBER, {"lease_s", JSON_INTEGER, "a whole number"}};

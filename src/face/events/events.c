@@ -55,20 +55,21 @@ static void refuse(rt_exchange *x, unsigned status, rt_str why) {
     }
 
 void rt_face_events(rt_api *api, const rt_face *out[RT_EVENTS_FACES]) {
-    static rt_face faces[RT_EVENTS_FACES] = {
-        FACE("/v1/event-types", TYPES), FACE("/v1/events", EVENTS), FACE("/v1/jobs", JOBS)};
+    static rt_face faces[RT_EVENTS_FACES] = {FACE("/v1/event-types", TYPES), FACE("/v1/events", EVENTS),
+                                             FACE("/v1/jobs", JOBS)};
     for (int i = 0; i < RT_EVENTS_FACES; i++) {
         faces[i].app = api;
         out[i] = &faces[i];
     }
 }
 
-/* ---- what the pages share ------------------------------------------------------------------------------ */
+/* ---- what the pages share -------------------------------------------------------------------------- */
 
 bool rt_param_type(rt_exchange *x, size_t i, rt_str *out) {
     *out = rt_exchange_param(x, i);
     if (rt_call_type_name_is_valid(*out)) return true;
-    rt_problem(x, 400, "An event type is 1 to %d letters, digits, '.', '_', '-' or ':'.", RT_CALL_TYPE_NAME_MAX);
+    rt_problem(x, 400, "An event type is 1 to %d letters, digits, '.', '_', '-' or ':'.",
+               RT_CALL_TYPE_NAME_MAX);
     return false;
 }
 

@@ -1,16 +1,17 @@
+#include "face/common/payload.h"
 #include "face/common/shown.h"
 #include "face/events/parts.h"
-#include "face/common/payload.h"
 
 enum { ATTEMPTS_DEFAULT = 100, ATTEMPTS_MAX = 1000, BODY_SHOWN_MAX = 65536 };
 
-/* ---- which --------------------------------------------------------------------------------------------- */
+/* ---- which ----------------------------------------------------------------------------------------- */
 
 /* Operators may see every job, a project its events: its queue says whose it is, even after its end. */
 static bool is_theirs(rt_exchange *x, rt_view *v, const rt_job *job) {
     rt_str tenant, type;
     if (rt_api_allows(x, RT_STR("*"))) return true;
-    return (job->flags & RT_JOB_CALL) && rt_call_type_split(rt_queue_name_of(x, v, job->queue), &tenant, &type) &&
+    return (job->flags & RT_JOB_CALL) &&
+           rt_call_type_split(rt_queue_name_of(x, v, job->queue), &tenant, &type) &&
            rt_str_eq(tenant, rt_tenant_of(x));
 }
 
@@ -27,7 +28,7 @@ static rt_view *open_job(rt_exchange *x, rt_job *job) {
     return NULL;
 }
 
-/* ---- showing ------------------------------------------------------------------------------------------- */
+/* ---- showing --------------------------------------------------------------------------------------- */
 
 /* Lent by the view. */
 static rt_code load_body(rt_view *v, const rt_job *job, rt_str *content_type, rt_str *body) {
@@ -64,7 +65,8 @@ void rt_page_job_body(rt_exchange *x) {
     const rt_code code = load_body(v, &job, &content_type, &body);
     rt_buf copy = {0};
     if (code == RT_OK) rt_buf_add(&copy, body);
-    const rt_str type = rt_arena_dup(rt_exchange_arena(x), content_type.len > 0 ? content_type : RT_STR("application/json"));
+    const rt_str type =
+        rt_arena_dup(rt_exchange_arena(x), content_type.len > 0 ? content_type : RT_STR("application/json"));
     rt_view_close(v);
     if (code != RT_OK || copy.failed || type.ptr == NULL) {
         rt_buf_deinit(&copy);
@@ -103,7 +105,7 @@ void rt_page_job_attempts(rt_exchange *x) {
     rt_reply_json(x, 200, json_pack("{s:o, s:o}", "job", rt_json_id(x, job.id), "attempts", l.array));
 }
 
-/* ---- deleting ------------------------------------------------------------------------------------------ */
+/* ---- deleting -------------------------------------------------------------------------------------- */
 
 static void deleted(rt_exchange *x, rt_command *cmd) {
     if (cmd->code == RT_OK) rt_exchange_reply(x, 204, NULL, RT_STR_EMPTY);

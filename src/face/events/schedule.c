@@ -1,10 +1,10 @@
-#include "face/events/parts.h"
 #include "face/common/payload.h"
+#include "face/events/parts.h"
 #include "json/tree.h"
 
 enum { DELAY_S_MAX = 365 * 24 * 3600 };
 
-/* ---- the reply ----------------------------------------------------------------------------------------- */
+/* ---- the reply ------------------------------------------------------------------------------------- */
 
 static void refuse_item(rt_exchange *x, const rt_calls_schedule *c) {
     const rt_command *cmd = &c->cmd;
@@ -49,7 +49,7 @@ static void many_done(rt_exchange *x, rt_command *cmd) {
     rt_exchange_reply_buf(x, 202, "application/json", &body);
 }
 
-/* ---- what both ways share ------------------------------------------------------------------------------ */
+/* ---- what both ways share -------------------------------------------------------------------------- */
 
 static rt_calls_schedule *new_schedule(rt_exchange *x, uint32_t count) {
     rt_calls_schedule *c = RT_NEW(x, rt_calls_schedule);
@@ -76,7 +76,7 @@ static bool item_is_right(rt_exchange *x, const rt_call_item *item) {
            rt_event_text_is_right(x, "A content type", item->content_type, RT_CALL_CONTENT_TYPE_MAX);
 }
 
-/* ---- one: headers say what the body does not ------------------------------------------------------------ */
+/* ---- one: headers say what the body does not ------------------------------------------------------- */
 
 static rt_str header(const rt_exchange *x, const char *name) {
     rt_str value;
@@ -105,7 +105,7 @@ void rt_page_event_post(rt_exchange *x) {
     if (item_is_right(x, item)) submit(x, c, one_done);
 }
 
-/* ---- many: JSON ---------------------------------------------------------------------------------------- */
+/* ---- many: JSON ------------------------------------------------------------------------------------ */
 
 enum member { TYPE, BODY, BODY_BASE64, CONTENT_TYPE, KEY, REASON, ORDER_KEY, DELAY, MEMBERS };
 static const rt_str MEMBER_NAMES[MEMBERS] = {
@@ -121,14 +121,18 @@ static const rt_str MEMBER_NAMES[MEMBERS] = {
 
 /* False: replied. */
 static bool scan_events(rt_exchange *x, rt_json_scan *scan) {
-    *scan = (rt_json_scan){.list = RT_STR("events"), .fields = MEMBER_NAMES, .fields_count = MEMBERS,
-                           .rows_max = RT_CALLS_PER_REQUEST_MAX, .arena = rt_exchange_arena(x)};
+    *scan = (rt_json_scan){.list = RT_STR("events"),
+                           .fields = MEMBER_NAMES,
+                           .fields_count = MEMBERS,
+                           .rows_max = RT_CALLS_PER_REQUEST_MAX,
+                           .arena = rt_exchange_arena(x)};
     const rt_json_fault fault = rt_json_scan_text(scan, rt_exchange_body(x));
     if (fault == RT_JSON_NOMEM) rt_problem_of(x, RT_E_NOMEM, NULL, "memory");
     else if (fault == RT_JSON_TOO_MANY)
         rt_problem(x, 413, "A request has at most %d events.", RT_CALLS_PER_REQUEST_MAX);
     else if (fault != RT_JSON_FINE) rt_problem(x, 400, "The body is not JSON, or nested too deep.");
-    else if (scan->top != RT_JSON_OBJECT || scan->list_kind != RT_JSON_ARRAY || scan->odd_rows || scan->rows_count == 0)
+    else if (scan->top != RT_JSON_OBJECT || scan->list_kind != RT_JSON_ARRAY || scan->odd_rows ||
+             scan->rows_count == 0)
         rt_problem(x, 400, "The body must be an object whose \"events\" is a list of at least one object.");
     else if (scan->stray.ptr != NULL)
         rt_problem(x, 400, "\"%.64s\" is no member of an event.", scan->stray.ptr);
@@ -170,14 +174,16 @@ static bool take_payload(rt_exchange *x, const rt_json_slice row[MEMBERS], rt_ca
         return out->payload.ptr != NULL;
     }
     const bool text = row[BODY].kind == RT_JSON_STRING;
-    if (out->content_type.len == 0) out->content_type = text ? RT_STR("text/plain; charset=utf-8") : RT_STR("application/json");
+    if (out->content_type.len == 0)
+        out->content_type = text ? RT_STR("text/plain; charset=utf-8") : RT_STR("application/json");
     if (text) return take_text(x, &row[BODY], BODY, &out->payload);
     out->payload = row[BODY].text;
     return true;
 }
 
 static bool take_item(rt_exchange *x, const rt_json_slice row[MEMBERS], bool mixed, rt_call_item *out) {
-    if (!take_text(x, &row[TYPE], TYPE, &out->type) || !take_text(x, &row[CONTENT_TYPE], CONTENT_TYPE, &out->content_type) ||
+    if (!take_text(x, &row[TYPE], TYPE, &out->type) ||
+        !take_text(x, &row[CONTENT_TYPE], CONTENT_TYPE, &out->content_type) ||
         !take_text(x, &row[KEY], KEY, &out->key) || !take_text(x, &row[REASON], REASON, &out->reason) ||
         !take_text(x, &row[ORDER_KEY], ORDER_KEY, &out->order_key)) {
         return false;

@@ -9,7 +9,7 @@
 #include "json/policy_json.h"
 #include "json/tree.h"
 
-/* ---- members of an object ------------------------------------------------------------------------------------------- */
+/* ---- members of an object -------------------------------------------------------------------------- */
 
 typedef enum kind { WHOLE, REAL } kind;
 
@@ -17,19 +17,23 @@ typedef enum kind { WHOLE, REAL } kind;
 typedef struct field {
     const char *name;
     kind kind;
-    size_t offset;     /* WHOLE: of a uint32_t; REAL: of a double */
+    size_t offset;      /* WHOLE: of a uint32_t; REAL: of a double */
     json_int_t highest; /* WHOLE */
 } field;
 
 static bool is_left_out(const json_t *v) { return v == NULL || json_is_null(v); }
 
 static rt_code refuse_unknown(const char *within, const char *name, rt_err *err) {
-    return rt_fail(err, RT_E_INVALID, 0, "%s%s\"%.64s\" is not known here.", within, within[0] == '\0' ? "" : ": ", name);
+    return rt_fail(err, RT_E_INVALID, 0, "%s%s\"%.64s\" is not known here.", within,
+                   within[0] == '\0' ? "" : ": ", name);
 }
 
 /* Is each member of `object` one of `names` (ended by NULL)? */
 static rt_code check_names(const json_t *object, const char *within, const char *const names[], rt_err *err) {
-    union { const json_t *in; json_t *out; } walked = {.in = object}; // jansson's iterators want it without const
+    union {
+        const json_t *in;
+        json_t *out;
+    } walked = {.in = object}; // jansson's iterators want it without const
     const char *name;
     json_t *value;
     json_object_foreach(walked.out, name, value) {
@@ -44,7 +48,8 @@ static rt_code read_field(const json_t *v, const char *within, const field *f, v
     if (is_left_out(v)) return RT_OK;
     char *at = (char *)out + f->offset;
     if (f->kind == REAL) {
-        if (!json_is_number(v)) return rt_fail(err, RT_E_INVALID, 0, "%s: %s must be a number.", within, f->name);
+        if (!json_is_number(v))
+            return rt_fail(err, RT_E_INVALID, 0, "%s: %s must be a number.", within, f->name);
         const double number = json_number_value(v);
         memcpy(at, &number, sizeof number);
         return RT_OK;
@@ -60,8 +65,8 @@ static rt_code read_field(const json_t *v, const char *within, const field *f, v
 }
 
 /* An object with these numbers and no other members. */
-static rt_code read_fields(const json_t *object, const char *within, const field fields[], size_t count, void *out,
-                           rt_err *err) {
+static rt_code read_fields(const json_t *object, const char *within, const field fields[], size_t count,
+                           void *out, rt_err *err) {
     const char *names[16] = {NULL};
     RT_ASSERT(count < sizeof names / sizeof *names);
     if (!json_is_object(object)) return rt_fail(err, RT_E_INVALID, 0, "%s must be an object.", within);
@@ -121,7 +126,7 @@ static const field DELIVERY[] = {
     {"maximum_delay_retries", WHOLE, AT(rt_delivery_policy, maximum_delay_retries), 0},
 }; /* only written: rt_policy_from_json reads them */
 
-/* ---- policy --------------------------------------------------------------------------------------------------------- */
+/* ---- policy ---------------------------------------------------------------------------------------- */
 
 /* What a policy of either kind may have beside its schedule. */
 #define OPTIONS "maximum_age", "attempt_timeout", "retry_on", "follow_redirects", "respect_retry_after"
@@ -130,7 +135,8 @@ static rt_code read_backoff(const json_t *policy, rt_call_type *out, rt_err *err
     static const char *const NAMES[] = {"backoff", "max_attempts", OPTIONS, NULL};
     static const field ATTEMPTS = {"max_attempts", WHOLE, AT(rt_call_type, max_attempts), UINT32_MAX};
     rt_code code = check_names(policy, "policy", NAMES, err);
-    if (code == RT_OK) code = read_field(json_object_get(policy, ATTEMPTS.name), "policy", &ATTEMPTS, out, err);
+    if (code == RT_OK)
+        code = read_field(json_object_get(policy, ATTEMPTS.name), "policy", &ATTEMPTS, out, err);
     if (code != RT_OK) return code;
     out->policy = RT_CALL_BACKOFF;
     const json_t *backoff = json_object_get(policy, "backoff");
@@ -142,17 +148,26 @@ static rt_code read_backoff(const json_t *policy, rt_call_type *out, rt_err *err
 }
 
 static rt_code read_policy(const json_t *policy, rt_call_type *out, rt_err *err) {
-    static const char *const NAMES[] = {"retries_with_no_delay", "minimum_delay_retries", "minimum_delay",
-                                        "maximum_delay", "maximum_delay_retries", "retry_backoff_function",
-                                        "backoff_retries", "jitter", "ignore_subscription_override", OPTIONS, NULL};
+    static const char *const NAMES[] = {"retries_with_no_delay",
+                                        "minimum_delay_retries",
+                                        "minimum_delay",
+                                        "maximum_delay",
+                                        "maximum_delay_retries",
+                                        "retry_backoff_function",
+                                        "backoff_retries",
+                                        "jitter",
+                                        "ignore_subscription_override",
+                                        OPTIONS,
+                                        NULL};
     if (is_left_out(policy)) return RT_OK;
     if (!json_is_object(policy)) return rt_fail(err, RT_E_INVALID, 0, "policy must be an object.");
     rt_code code;
     if (json_object_get(policy, "backoff") != NULL) {
         code = read_backoff(policy, out, err);
     } else if (json_object_get(policy, "max_attempts") != NULL) {
-        return rt_fail(err, RT_E_INVALID, 0,
-                       "policy: max_attempts belongs to a \"backoff\"; the phases of a delivery policy say how often.");
+        return rt_fail(
+            err, RT_E_INVALID, 0,
+            "policy: max_attempts belongs to a \"backoff\"; the phases of a delivery policy say how often.");
     } else {
         code = check_names(policy, "policy", NAMES, err);
     }
@@ -178,7 +193,8 @@ static json_t *policy_json(const rt_call_type *t) {
         (void)json_object_set_new(json, "max_attempts", json_integer(t->max_attempts));
     } else {
         write_fields(json, DELIVERY, COUNT(DELIVERY), p);
-        (void)json_object_set_new(json, "backoff_retries", json_integer(rt_delivery_policy_backoff_retries(p)));
+        (void)json_object_set_new(json, "backoff_retries",
+                                  json_integer(rt_delivery_policy_backoff_retries(p)));
         (void)json_object_set_new(json, "retry_backoff_function",
                                   json_string(rt_backoff_function_name(p->backoff_function)));
         (void)json_object_set_new(json, "jitter", json_string(rt_jitter_name(p->jitter)));
@@ -191,9 +207,11 @@ static json_t *policy_json(const rt_call_type *t) {
     return json;
 }
 
-/* ---- target --------------------------------------------------------------------------------------------------------- */
+/* ---- target ---------------------------------------------------------------------------------------- */
 
-static rt_str text_of(const json_t *s) { return (rt_str){.ptr = json_string_value(s), .len = json_string_length(s)}; }
+static rt_str text_of(const json_t *s) {
+    return (rt_str){.ptr = json_string_value(s), .len = json_string_length(s)};
+}
 
 static rt_code keep(rt_arena *arena, rt_str text, rt_str *out, rt_err *err) {
     *out = rt_arena_dup(arena, text);
@@ -210,25 +228,30 @@ static rt_code read_url(const json_t *target, rt_arena *arena, rt_call_type *out
     if (code != RT_OK) return code;
     const rt_str url = text_of(json_object_get(target, "url"));
     rt_str host, why = RT_STR_EMPTY;
-    if (url.ptr == NULL || url.len > RT_URI_MAX || rt_target_has_odd_characters(url) || !rt_target_host(url, &host)) {
+    if (url.ptr == NULL || url.len > RT_URI_MAX || rt_target_has_odd_characters(url) ||
+        !rt_target_host(url, &host)) {
         return rt_fail(err, RT_E_INVALID, 0,
-                       "target: url must be an absolute http or https URL of at most %d characters, with what is special "
-                       "in URLs percent-encoded.", RT_URI_MAX);
+                       "target: url must be an absolute http or https URL of at most %d characters, with "
+                       "what is special "
+                       "in URLs percent-encoded.",
+                       RT_URI_MAX);
     }
     code = rt_target_headers(json_object_get(target, "headers"), "headers", arena, &out->headers, &why);
-    if (code == RT_OK) code = rt_target_secrets(json_object_get(target, "secret"), "secret", arena, out->secrets, &why);
+    if (code == RT_OK)
+        code = rt_target_secrets(json_object_get(target, "secret"), "secret", arena, out->secrets, &why);
     return code == RT_OK ? keep(arena, url, &out->target, err) : refuse_with(code, why, err);
 }
 
 /* {"plugin": NAME} and {"kafka_topic": NAME}. */
-static rt_code read_named(const json_t *target, const char *member, const char *prefix, rt_arena *arena, rt_call_type *out,
-                          rt_err *err) {
+static rt_code read_named(const json_t *target, const char *member, const char *prefix, rt_arena *arena,
+                          rt_call_type *out, rt_err *err) {
     const char *const names[] = {member, NULL};
     const rt_code code = check_names(target, "target", names, err);
     if (code != RT_OK) return code;
     const rt_str name = text_of(json_object_get(target, member));
     if (name.ptr == NULL || !rt_call_type_name_is_valid(name)) {
-        return rt_fail(err, RT_E_INVALID, 0, "target: %s must be 1 to %d letters, digits, '.', '_', '-' or ':'.", member,
+        return rt_fail(err, RT_E_INVALID, 0,
+                       "target: %s must be 1 to %d letters, digits, '.', '_', '-' or ':'.", member,
                        RT_CALL_TYPE_NAME_MAX);
     }
     out->target = rt_arena_printf(arena, "%s%.*s", prefix, RT_STR_ARG(name));
@@ -239,12 +262,14 @@ static rt_code read_target(const json_t *target, rt_arena *arena, rt_call_type *
     static const char *const PULL[] = {"pull", NULL};
     out->target = RT_STR_EMPTY;
     if (json_object_get(target, "url") != NULL) return read_url(target, arena, out, err);
-    if (json_object_get(target, "plugin") != NULL) return read_named(target, "plugin", "plugin:", arena, out, err);
+    if (json_object_get(target, "plugin") != NULL)
+        return read_named(target, "plugin", "plugin:", arena, out, err);
     if (json_object_get(target, "kafka_topic") != NULL)
         return read_named(target, "kafka_topic", "kafka:", arena, out, err);
     if (json_is_true(json_object_get(target, "pull"))) return check_names(target, "target", PULL, err);
     return rt_fail(err, RT_E_INVALID, 0,
-                   "target must be one of {\"url\": URL}, {\"pull\": true}, {\"plugin\": NAME} or {\"kafka_topic\": TOPIC}.");
+                   "target must be one of {\"url\": URL}, {\"pull\": true}, {\"plugin\": NAME} or "
+                   "{\"kafka_topic\": TOPIC}.");
 }
 
 /* "Name: value\n"… as an object. */
@@ -272,12 +297,13 @@ static json_t *target_json(const rt_call_type *t) {
     const bool known = rt_str_cut(t->target, ':', &scheme, &name);
     if (t->target.len == 0) return json_pack("{s:b}", "pull", 1);
     if (known && rt_str_eq(scheme, RT_STR("plugin"))) return json_pack("{s:o}", "plugin", rt_json_str(name));
-    if (known && rt_str_eq(scheme, RT_STR("kafka"))) return json_pack("{s:o}", "kafka_topic", rt_json_str(name));
-    return json_pack("{s:o, s:o, s:o}", "url", rt_json_str(t->target), "headers", headers_json(t->headers), "secret",
-                     secrets_json(t->secrets));
+    if (known && rt_str_eq(scheme, RT_STR("kafka")))
+        return json_pack("{s:o}", "kafka_topic", rt_json_str(name));
+    return json_pack("{s:o, s:o, s:o}", "url", rt_json_str(t->target), "headers", headers_json(t->headers),
+                     "secret", secrets_json(t->secrets));
 }
 
-/* ---- brakes, dead letters ------------------------------------------------------------------------------------------- */
+/* ---- brakes, dead letters -------------------------------------------------------------------------- */
 
 /* true stands for an object without members, false for null. */
 static rt_code read_circuit(const json_t *json, rt_call_type *out, rt_err *err) {
@@ -314,11 +340,12 @@ static rt_code read_dead_letter(const json_t *json, rt_arena *arena, rt_call_typ
     return rt_fail(err, RT_E_INVALID, 0, "dead_letter: event_type must be the name of an event type.");
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------ */
+/* ---- all of it ------------------------------------------------------------------------------------- */
 
 rt_code rt_type_from_json(const json_t *json, rt_arena *arena, rt_call_type *out, rt_err *err) {
-    static const char *const NAMES[] = {"policy", "target", "circuit", "pace", "order_key", "dead_letter", "limits",
-                                        "buckets", "type", "version", "queue", "changed", NULL};
+    static const char *const NAMES[] = {"policy",      "target",  "circuit", "pace", "order_key",
+                                        "dead_letter", "limits",  "buckets", "type", "version",
+                                        "queue",       "changed", NULL};
     rt_call_type t = {.queue = out->queue, .changed_ms = out->changed_ms, .json = out->json, .buckets = 1};
     t.headers = RT_STR_EMPTY;
     for (size_t i = 0; i < RT_SECRETS_MAX; i++) t.secrets[i] = RT_STR_EMPTY;
@@ -331,13 +358,15 @@ rt_code rt_type_from_json(const json_t *json, rt_arena *arena, rt_call_type *out
     if (code == RT_OK) code = read_dead_letter(json_object_get(json, "dead_letter"), arena, &t, err);
     if (code == RT_OK) code = read_field(json_object_get(json, "buckets"), "buckets", BUCKETS, &t, err);
     const json_t *limits = json_object_get(json, "limits");
-    if (code == RT_OK && !is_left_out(limits)) code = read_fields(limits, "limits", LIMITS, COUNT(LIMITS), &t, err);
+    if (code == RT_OK && !is_left_out(limits))
+        code = read_fields(limits, "limits", LIMITS, COUNT(LIMITS), &t, err);
     if (code != RT_OK) return code;
     const json_t *ordered = json_object_get(json, "order_key");
     if (!is_left_out(ordered) && !json_is_boolean(ordered))
         return rt_fail(err, RT_E_INVALID, 0, "order_key must be true or false.");
     t.ordered = json_is_true(ordered);
-    if (t.buckets == 0) return rt_fail(err, RT_E_INVALID, 0, "buckets must be a whole number from 1 to 1024.");
+    if (t.buckets == 0)
+        return rt_fail(err, RT_E_INVALID, 0, "buckets must be a whole number from 1 to 1024.");
     *out = t;
     return RT_OK;
 }
@@ -360,8 +389,8 @@ json_t *rt_type_to_json(const rt_call_type *t) {
     json_t *limits = json_object();
     write_fields(limits, LIMITS, COUNT(LIMITS), t);
     return json_pack("{s:o, s:o, s:o, s:o, s:b, s:{s:o, s:I}, s:o, s:I}", "policy", policy_json(t), "target",
-                     target_json(t), "circuit", circuit_json(&t->circuit), "pace", pace_json(&t->pace), "order_key",
-                     t->ordered, "dead_letter", "event_type",
+                     target_json(t), "circuit", circuit_json(&t->circuit), "pace", pace_json(&t->pace),
+                     "order_key", t->ordered, "dead_letter", "event_type",
                      t->dead_type.len > 0 ? rt_json_str(t->dead_type) : json_null(), "keep_s",
                      (json_int_t)t->dead_keep_s, "limits", limits, "buckets", (json_int_t)t->buckets);
 }

@@ -8,7 +8,7 @@
 #include "face/events/parts.h"
 #include "face/events/type_json.h"
 
-/* ---- showing ------------------------------------------------------------------------------------------- */
+/* ---- showing --------------------------------------------------------------------------------------- */
 
 /* The settings, and what one wants to know with them. A PUT of the same object is understood. */
 static json_t *shown(const rt_exchange *x, rt_str name, const rt_call_type *t, uint64_t version) {
@@ -32,9 +32,10 @@ static json_t *state_json(rt_view *v, rt_id queue) {
     rt_queue_line line;
     if (rt_read_queue_line(v, queue, &line) != RT_OK) return json_null();
     const rt_counts *c = &line.counts;
-    return json_pack("{s:I, s:I, s:I, s:I, s:o, s:o}", "waiting", (json_int_t)(c->ready + c->scheduled + c->free),
-                     "leased", (json_int_t)c->leased, "dead", (json_int_t)c->dead, "done", (json_int_t)c->done,
-                     "circuit", rt_json_circuit(&line.queue.brakes), "pace", rt_json_pace(&line.queue.brakes));
+    return json_pack("{s:I, s:I, s:I, s:I, s:o, s:o}", "waiting",
+                     (json_int_t)(c->ready + c->scheduled + c->free), "leased", (json_int_t)c->leased, "dead",
+                     (json_int_t)c->dead, "done", (json_int_t)c->done, "circuit",
+                     rt_json_circuit(&line.queue.brakes), "pace", rt_json_pace(&line.queue.brakes));
 }
 
 void rt_page_type_get(rt_exchange *x) {
@@ -86,11 +87,12 @@ void rt_page_type_list(rt_exchange *x) {
         rt_problem_of(x, code, NULL, "event type");
         return;
     }
-    rt_reply_json(x, 200, json_pack("{s:o, s:o}", "event_types", l.array, "next",
-                                    l.last.len > 0 ? rt_json_str(l.last) : json_null()));
+    rt_reply_json(x, 200,
+                  json_pack("{s:o, s:o}", "event_types", l.array, "next",
+                            l.last.len > 0 ? rt_json_str(l.last) : json_null()));
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------- */
+/* ---- writing --------------------------------------------------------------------------------------- */
 
 static void written(rt_exchange *x, rt_command *cmd) {
     const rt_call_type_put *c = (const rt_call_type_put *)cmd;
@@ -122,7 +124,9 @@ static bool read_version(rt_exchange *x, const json_t *body, uint64_t *out) {
         fine = rt_str_to_i64(match, &version) && version > 0;
     }
     *out = fine ? (uint64_t)version : 0;
-    if (!fine) rt_problem(x, 400, "If-Match (or \"version\") must be the version of the event type, as its ETag has it.");
+    if (!fine)
+        rt_problem(x, 400,
+                   "If-Match (or \"version\") must be the version of the event type, as its ETag has it.");
     return fine;
 }
 
