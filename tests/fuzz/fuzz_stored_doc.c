@@ -5,8 +5,21 @@
 #include "engine/cursor.h"
 #include "engine/messages/metadata.h"
 #include "engine/messages/subscription.h"
+#include "engine/orders/lock.h"
+#include "engine/orders/secret.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void of_orders(rt_arena *arena, rt_str value) {
+    rt_order_type type;
+    if (rt_order_type_decode(value, &type)) RT_ASSERT(rt_str_eq(rt_order_type_encode(arena, &type), value));
+    rt_order order;
+    if (rt_order_decode(value, &order)) RT_ASSERT(rt_str_eq(rt_order_encode(arena, &order), value));
+    rt_secret secret;
+    if (rt_secret_decode(value, &secret)) RT_ASSERT(rt_str_eq(rt_secret_encode(arena, &secret), value));
+    rt_lock lock;
+    if (rt_lock_decode(value, &lock)) RT_ASSERT(rt_str_eq(rt_lock_encode(arena, &lock), value));
+}
 
 /* The encoding is canonical: a value that decodes is the one that its meaning encodes to. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -24,6 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (rt_cursor_decode(value, &cursor)) {
         RT_ASSERT(rt_str_eq(rt_cursor_encode(&arena, &cursor), value));
     }
+    of_orders(&arena, value);
     rt_arena_deinit(&arena);
     return 0;
 }

@@ -198,8 +198,8 @@ static void type_done(rt_command *cmd) { end(cmd->ctx); }
 static void dropped(rt_command *cmd) {
     request *r = cmd->ctx;
     site *s = r->site;
-    end(r);
     if (cmd->code == RT_OK) client_set_up(s); // or nobody could order any more
+    end(r);
 }
 
 static void drop_type(site *s) {
