@@ -9,7 +9,8 @@ rt_lane_brakes *rt_schedule_brakes(rt_lane *lane) {
 
 static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
-/* Has what ends at `until_ms`, and lasted `length_ms`, ended? If more than all of it seems left, the clock was set back. */
+/* Has what ends at `until_ms`, and lasts `length_ms`, ended? If more than all of it seems left, the clock was
+ * set back. */
 static bool is_over(int64_t until_ms, uint32_t length_ms, int64_t now_ms) {
     return until_ms <= now_ms || until_ms - now_ms > (int64_t)length_ms;
 }
@@ -30,7 +31,8 @@ static uint32_t circuit_room(const rt_lane_brakes *b, uint32_t under_way, int64_
     case RT_CIRCUIT_HALF_OPEN: return probes_left(b, s->probes, under_way);
     case RT_CIRCUIT_CLOSED: break;
     }
-    const bool closed_lately = s->circuit_since_ms > 0 && !is_over(s->circuit_since_ms + RT_RELEASE_MS, RT_RELEASE_MS, now_ms);
+    const bool closed_lately =
+        s->circuit_since_ms > 0 && !is_over(s->circuit_since_ms + RT_RELEASE_MS, RT_RELEASE_MS, now_ms);
     if (s->forced || !closed_lately) return UINT32_MAX;
     *again_ms = rt_rate_next_ms(&b->release, b->circuit.release_per_s, now_ms);
     return rt_rate_room(&b->release, b->circuit.release_per_s, now_ms);

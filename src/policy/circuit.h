@@ -1,8 +1,8 @@
 /* circuit.h: a circuit breaker: when to stop trying a dependency, when to probe it, when to trust it again.
  *
- * Pure: counts and times come in, a state comes out. closed: attempts go on and are counted in a sliding window; too many
- * failures (or slow answers) open it. open: nothing is tried until it has slept. half-open: a few probes; all succeed: closed,
- * one fails: open again, for twice as long.
+ * Pure: counts and times come in, a state comes out. closed: attempts go on and are counted in a sliding window;
+ * too many failures (or slow answers) open it. open: nothing is tried until it has slept. half-open: a few
+ * probes; all succeed: closed, one fails: open again, for twice as long.
  * Sources: Netflix Hystrix, "How it works"; resilience4j, "CircuitBreaker". */
 #ifndef RT_POLICY_CIRCUIT_H
 #define RT_POLICY_CIRCUIT_H

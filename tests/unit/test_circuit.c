@@ -64,8 +64,12 @@ static void circuit__needs_enough_attempts_and_enough_failures(void **state) {
     (void)state;
     const rt_circuit_settings s = settings();
     // {succeeded, failed} in the window, and whether that opens it: at least 4 attempts, half of them failed.
-    const struct { int good, bad; bool trips; } rows[] = {
-        {0, 0, false}, {0, 3, false}, {0, 4, true}, {1, 3, true}, {2, 2, true}, {3, 2, false}, {3, 3, true}, {100, 99, false},
+    const struct {
+        int good, bad;
+        bool trips;
+    } rows[] = {
+        {0, 0, false}, {0, 3, false}, {0, 4, true}, {1, 3, true},
+        {2, 2, true},  {3, 2, false}, {3, 3, true}, {100, 99, false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         rt_circuit_window w = {0};

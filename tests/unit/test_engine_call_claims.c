@@ -16,7 +16,10 @@ static rt_code end_call(kit *k, rt_call_end *c, rt_id id, uint64_t token, rt_cal
 static void claim__takes_the_oldest_first_with_all_that_it_holds(void **state) {
     kit *k = *state;
     put_pull(k);
-    rt_call_item item = {.payload = RT_STR("body"), .reason = RT_STR("r"), .order_key = RT_STR("o"), .content_type = RT_STR("a/b")};
+    rt_call_item item = {.payload = RT_STR("body"),
+                         .reason = RT_STR("r"),
+                         .order_key = RT_STR("o"),
+                         .content_type = RT_STR("a/b")};
     assert_int_equal(call_schedule_item(k, "t", &item), RT_OK);
     const rt_id second = call_schedule(k, "t", NULL), third = call_schedule(k, "t", NULL);
     const rt_call_claim c = call_claim(k, "t", 2);
@@ -177,7 +180,8 @@ static void end__fail_follows_the_policy_and_may_be_repeated(void **state) {
     kit *k = *state;
     rt_call_type like = call_type_pull();
     like.policy = RT_CALL_BACKOFF;
-    like.backoff = (rt_backoff){.given = true, .descriptor = {.initial_ns = 2000000000, .maximum_ns = 60000000000, .exponent = 2}};
+    like.backoff = (rt_backoff){
+        .given = true, .descriptor = {.initial_ns = 2000000000, .maximum_ns = 60000000000, .exponent = 2}};
     like.max_attempts = 2;
     assert_int_equal(call_put(k, "t", like), RT_OK);
     const rt_id id = call_schedule(k, "t", NULL);

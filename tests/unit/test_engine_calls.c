@@ -1,4 +1,4 @@
-/* Calls: types, scheduling, attempts that are pushed, lines by order key, and what becomes of the dead. */
+/* Calls: types, scheduling, and attempts that are pushed. */
 #include "call_kit.h"
 
 /* ---- types --------------------------------------------------------------------------------------------- */
@@ -7,9 +7,10 @@ static void type__is_stored_whole(void **state) {
     kit *k = *state;
     rt_call_type like = call_type();
     like.policy = RT_CALL_BACKOFF;
-    like.backoff = (rt_backoff){.given = true,
-                                .descriptor = {.initial_ns = 1000000000, .maximum_ns = 8000000000, .exponent = 2},
-                                .jitter = RT_JITTER_FULL};
+    like.backoff =
+        (rt_backoff){.given = true,
+                     .descriptor = {.initial_ns = 1000000000, .maximum_ns = 8000000000, .exponent = 2},
+                     .jitter = RT_JITTER_FULL};
     like.max_attempts = 5;
     like.headers = RT_STR("A: b\n");
     like.secrets[1] = RT_STR("whsec_x");
@@ -138,8 +139,11 @@ static void type__deleted_while_a_call_stands_in_the_fifo_ends_it_at_its_turn(vo
 static void schedule__keeps_what_was_given(void **state) {
     kit *k = *state;
     assert_int_equal(call_put(k, "t", call_type()), RT_OK);
-    rt_call_item item = {.payload = RT_STR("{\"a\":1}"), .content_type = RT_STR("application/x"),
-                         .reason = RT_STR("api1-5xx"), .order_key = RT_STR("key"), .delay_ms = 5000};
+    rt_call_item item = {.payload = RT_STR("{\"a\":1}"),
+                         .content_type = RT_STR("application/x"),
+                         .reason = RT_STR("api1-5xx"),
+                         .order_key = RT_STR("key"),
+                         .delay_ms = 5000};
     assert_int_equal(call_schedule_item(k, "t", &item), RT_OK);
     const rt_job job = kit_job(k, item.id);
     assert_int_equal(job.state, RT_JOB_SCHEDULED);
@@ -207,7 +211,8 @@ static void schedule__takes_keys_of_any_length(void **state) {
 static void schedule__is_all_or_nothing_and_names_the_bad_item(void **state) {
     kit *k = *state;
     assert_int_equal(call_put(k, "t", call_type()), RT_OK);
-    rt_call_item items[3] = {{.payload = RT_STR("1")}, {.payload = RT_STR("2"), .type = RT_STR("none")}, {.payload = RT_STR("3")}};
+    rt_call_item items[3] = {
+        {.payload = RT_STR("1")}, {.payload = RT_STR("2"), .type = RT_STR("none")}, {.payload = RT_STR("3")}};
     rt_calls_schedule c;
     rt_calls_schedule_init(&c);
     c.tenant = RT_STR("p");
@@ -224,7 +229,8 @@ static void schedule__of_many_with_one_key_and_one_order(void **state) {
     assert_int_equal(call_put(k, "t", call_type()), RT_OK);
     static rt_call_item items[RT_CALLS_PER_REQUEST_MAX];
     for (int i = 0; i < RT_CALLS_PER_REQUEST_MAX; i++)
-        items[i] = (rt_call_item){.payload = RT_STR("x"), .order_key = RT_STR("o"), .key = i < 2 ? RT_STR("k") : RT_STR_EMPTY};
+        items[i] = (rt_call_item){
+            .payload = RT_STR("x"), .order_key = RT_STR("o"), .key = i < 2 ? RT_STR("k") : RT_STR_EMPTY};
     rt_calls_schedule c;
     rt_calls_schedule_init(&c);
     c.tenant = RT_STR("p");
@@ -247,7 +253,10 @@ static void attempt__says_what_receivers_want_to_know(void **state) {
     like.headers = RT_STR("A: b\n");
     like.secrets[0] = RT_STR("whsec_x");
     assert_int_equal(call_put(k, "t", like), RT_OK);
-    rt_call_item item = {.payload = RT_STR("body"), .content_type = RT_STR("text/plain"), .reason = RT_STR("a\nb"), .order_key = RT_STR("o")};
+    rt_call_item item = {.payload = RT_STR("body"),
+                         .content_type = RT_STR("text/plain"),
+                         .reason = RT_STR("a\nb"),
+                         .order_key = RT_STR("o")};
     assert_int_equal(call_schedule_item(k, "t", &item), RT_OK);
     rt_attempt *a;
     assert_true(call_start(k, item.id, &a));
@@ -315,7 +324,8 @@ static void settle__follows_the_backoff(void **state) {
     kit *k = *state;
     rt_call_type like = call_type();
     like.policy = RT_CALL_BACKOFF;
-    like.backoff = (rt_backoff){.given = true, .descriptor = {.initial_ns = 2000000000, .maximum_ns = 5000000000, .exponent = 2}};
+    like.backoff = (rt_backoff){
+        .given = true, .descriptor = {.initial_ns = 2000000000, .maximum_ns = 5000000000, .exponent = 2}};
     like.max_attempts = 4;
     assert_int_equal(call_put(k, "t", like), RT_OK);
     const rt_id id = call_schedule(k, "t", NULL);
@@ -385,8 +395,13 @@ static void plugin_says(kit *k, rt_id id, char letter) {
     // The store may make the decision start over: the outcome is lent for as long as that takes.
     char answer[] = {letter};
     rt_settle s;
-    const rt_outcome o = {.job = id, .token = 7, .reason = RT_REASON_STATUS, .status = 200, .retry_after_ms = -1,
-                          .answer = answer, .answer_len = 1};
+    const rt_outcome o = {.job = id,
+                          .token = 7,
+                          .reason = RT_REASON_STATUS,
+                          .status = 200,
+                          .retry_after_ms = -1,
+                          .answer = answer,
+                          .answer_len = 1};
     rt_settle_init(&s, &o, false);
     assert_int_equal(kit_run(k, &s.cmd), RT_OK);
 }
@@ -404,8 +419,9 @@ static void plugin__is_asked_to_run_the_call_and_believed(void **state) {
     assert_string_equal(a->url.ptr, "plugin:x");
     assert_true(a->answer_max > 0);
     assert_non_null(strstr(a->body.ptr, "\"task\":\"call\""));
-    assert_non_null(strstr(a->body.ptr, "\"meta\":{\"type\":\"t\",\"reason\":\"r\",\"order_key\":\"\",\"content_type\":\"\","
-                                        "\"body\":\"a\\\"b\"}"));
+    assert_non_null(strstr(
+        a->body.ptr, "\"meta\":{\"type\":\"t\",\"reason\":\"r\",\"order_key\":\"\",\"content_type\":\"\","
+                     "\"body\":\"a\\\"b\"}"));
     rt_attempt_free(a);
     plugin_says(k, item.id, 'r');
     assert_int_equal(kit_job(k, item.id).due_ms, KIT_START_MS + 70000);
@@ -436,181 +452,6 @@ static void plugin__gets_what_is_no_utf8_as_base64(void **state) {
     rt_attempt_free(a);
 }
 
-/* ---- lines --------------------------------------------------------------------------------------------- */
-
-static void line__the_next_starts_after_the_one_before_it_ended(void **state) {
-    kit *k = *state;
-    assert_int_equal(call_put(k, "t", call_type()), RT_OK);
-    const rt_id a = call_schedule(k, "t", "o"), b = call_schedule(k, "t", "o"), c = call_schedule(k, "t", "o");
-    const rt_id other = call_schedule(k, "t", "o2"), free = call_schedule(k, "t", NULL);
-    assert_int_equal(kit_job(k, a).state, RT_JOB_READY);
-    assert_int_equal(kit_job(k, other).state, RT_JOB_READY);
-    assert_int_equal(kit_job(k, free).state, RT_JOB_READY);
-    const rt_job waits = kit_job(k, b);
-    assert_true(rt_line_waits(&waits));
-    call_settle(k, a, RT_REASON_STATUS, 503); // it is tried again: nobody overtakes it
-    assert_int_equal(kit_job(k, b).due_ms, RT_LINE_DUE_MS);
-    k->now_ms += 1000;
-    call_settle(k, a, RT_REASON_STATUS, 200);
-    assert_int_equal(kit_job(k, b).state, RT_JOB_SCHEDULED);
-    assert_int_equal(kit_job(k, b).due_ms, KIT_START_MS + 1000);
-    assert_int_equal(kit_job(k, c).due_ms, RT_LINE_DUE_MS);
-    call_settle(k, b, RT_REASON_STATUS, 404); // death is an end too
-    assert_int_equal(kit_job(k, c).due_ms, KIT_START_MS + 1000);
-    call_settle(k, c, RT_REASON_STATUS, 200);
-    call_settle(k, other, RT_REASON_STATUS, 200);
-    assert_int_equal(kit_docs(k, RT_DOC_CALL_LINE), 0);
-    assert_int_equal(kit_docs(k, RT_DOC_CALL_PLACE), 0);
-}
-
-static void line__holds_a_delay_until_its_turn(void **state) {
-    kit *k = *state;
-    assert_int_equal(call_put(k, "t", call_type()), RT_OK);
-    const rt_id a = call_schedule(k, "t", "o");
-    rt_call_item item = {.payload = RT_STR("x"), .order_key = RT_STR("o"), .delay_ms = 9000};
-    assert_int_equal(call_schedule_item(k, "t", &item), RT_OK);
-    assert_int_equal(kit_job(k, item.id).due_ms, RT_LINE_DUE_MS);
-    call_settle(k, a, RT_REASON_STATUS, 200);
-    assert_int_equal(kit_job(k, item.id).due_ms, KIT_START_MS + 9000);
-}
-
-static rt_code delete_job(kit *k, rt_id id) {
-    rt_job_delete c;
-    rt_job_delete_init(&c);
-    c.id = id;
-    return kit_run(k, &c.cmd);
-}
-
-static void line__closes_up_wherever_one_is_deleted(void **state) {
-    kit *k = *state;
-    assert_int_equal(call_put(k, "t", call_type()), RT_OK);
-    rt_id ids[4];
-    for (int i = 0; i < 4; i++) ids[i] = call_schedule(k, "t", "o");
-    assert_int_equal(delete_job(k, ids[1]), RT_OK); // from the middle
-    assert_int_equal(kit_job(k, ids[2]).due_ms, RT_LINE_DUE_MS);
-    assert_int_equal(delete_job(k, ids[0]), RT_OK); // the head
-    assert_int_equal(kit_job(k, ids[2]).due_ms, KIT_START_MS);
-    assert_int_equal(delete_job(k, ids[3]), RT_OK); // the end
-    call_settle(k, ids[2], RT_REASON_STATUS, 200);
-    assert_int_equal(kit_docs(k, RT_DOC_CALL_LINE), 0);
-}
-
-static void redrive_one(kit *k, rt_id id, rt_code want) {
-    rt_dead_redrive c;
-    rt_dead_redrive_init(&c);
-    c.id = id;
-    assert_int_equal(kit_run(k, &c.cmd), want);
-}
-
-static void line__takes_a_redriven_one_back_by_its_id(void **state) {
-    kit *k = *state;
-    assert_int_equal(call_put(k, "t", call_type()), RT_OK);
-    rt_id ids[3];
-    for (int i = 0; i < 3; i++) ids[i] = call_schedule(k, "t", "o");
-    call_settle(k, ids[0], RT_REASON_STATUS, 404);
-    redrive_one(k, ids[0], RT_OK);
-    assert_int_equal(kit_job(k, ids[0]).due_ms, RT_LINE_DUE_MS); // the second has its turn
-    assert_int_equal(kit_job(k, ids[0]).generation, 1);
-    call_settle(k, ids[1], RT_REASON_STATUS, 200);
-    assert_int_equal(kit_job(k, ids[0]).due_ms, KIT_START_MS); // then it, before the third
-    assert_int_equal(kit_job(k, ids[2]).due_ms, RT_LINE_DUE_MS);
-    call_settle(k, ids[0], RT_REASON_STATUS, 200);
-    assert_int_equal(kit_job(k, ids[2]).due_ms, KIT_START_MS);
-}
-
-static void line__many_redriven_at_once(void **state) {
-    kit *k = *state;
-    assert_int_equal(call_put(k, "t", call_type()), RT_OK);
-    rt_id ids[5];
-    for (int i = 0; i < 5; i++) ids[i] = call_schedule(k, "t", "o");
-    for (int i = 0; i < 5; i++) call_settle(k, ids[i], RT_REASON_STATUS, 404);
-    rt_dead_many many;
-    rt_dead_many_init(&many);
-    many.filter.queue = call_get(k, "t").queue;
-    assert_int_equal(kit_run(k, &many.cmd), RT_OK);
-    (void)kit_run_cursors(k);
-    for (int i = 0; i < 5; i++) {
-        assert_int_equal(kit_job(k, ids[i]).due_ms, KIT_START_MS);
-        if (i + 1 < 5) assert_int_equal(kit_job(k, ids[i + 1]).due_ms, RT_LINE_DUE_MS);
-        call_settle(k, ids[i], RT_REASON_STATUS, 200);
-    }
-}
-
-static void line__of_an_ordered_type_has_all_without_a_key(void **state) {
-    kit *k = *state;
-    rt_call_type like = call_type();
-    like.ordered = true;
-    assert_int_equal(call_put(k, "t", like), RT_OK);
-    (void)call_schedule(k, "t", NULL);
-    const rt_id b = call_schedule(k, "t", NULL), c = call_schedule(k, "t", "o");
-    assert_int_equal(kit_job(k, b).due_ms, RT_LINE_DUE_MS);
-    assert_int_equal(kit_job(k, c).state, RT_JOB_READY);
-}
-
-/* ---- the dead ------------------------------------------------------------------------------------------ */
-
-static void dead__goes_on_as_a_new_call_of_its_dead_type(void **state) {
-    kit *k = *state;
-    rt_call_type like = call_type();
-    like.dead_type = RT_STR("d");
-    assert_int_equal(call_put(k, "t", like), RT_OK);
-    const rt_id lone = call_schedule(k, "t", NULL);
-    call_settle(k, lone, RT_REASON_STATUS, 404);
-    assert_int_equal(kit_job(k, lone).state, RT_JOB_DEAD); // there is no such type yet
-    assert_int_equal(call_put(k, "d", call_type_pull()), RT_OK);
-    rt_call_item item = {.payload = RT_STR("x"), .reason = RT_STR("r"), .order_key = RT_STR("o")};
-    assert_int_equal(call_schedule_item(k, "t", &item), RT_OK);
-    call_settle(k, item.id, RT_REASON_STATUS, 404);
-    assert_int_equal(kit_job(k, item.id).state, RT_JOB_DONE);
-    assert_int_equal(kit_job(k, item.id).reason, RT_REASON_REJECTED);
-    const rt_event moved = kit_last_event(k, item.id);
-    assert_int_equal(moved.type, RT_EVENT_MOVED);
-    const rt_call_claim c = call_claim(k, "d", 20);
-    assert_int_equal(c.count, 1);
-    assert_int_equal(c.calls[0].call.past, item.id);
-    assert_true(rt_str_eq(c.calls[0].call.reason, RT_STR("r")));
-    assert_true(rt_str_eq(c.calls[0].call.type, RT_STR("d")));
-    assert_true(rt_str_eq(c.calls[0].call.payload, RT_STR("x")));
-    assert_true(rt_str_eq(moved.text, rt_str_of(rt_id_format(0x1234, c.calls[0].job.id).s)));
-}
-
-static void dead__is_deleted_when_its_time_is_over_unless_it_was_redriven(void **state) {
-    kit *k = *state;
-    rt_call_type like = call_type();
-    like.dead_keep_s = 60;
-    assert_int_equal(call_put(k, "t", like), RT_OK);
-    const rt_id a = call_schedule(k, "t", NULL), b = call_schedule(k, "t", NULL);
-    call_settle(k, a, RT_REASON_STATUS, 404);
-    call_settle(k, b, RT_REASON_STATUS, 404);
-    k->now_ms += 30000;
-    redrive_one(k, b, RT_OK);
-    call_settle(k, b, RT_REASON_STATUS, 404);
-    k->now_ms += 30000;
-    assert_int_equal(kit_sweep(k), 2);
-    assert_int_equal(kit_job(k, a).state, RT_JOB_DONE);
-    assert_int_equal(kit_job(k, b).state, RT_JOB_DEAD); // its time started anew
-    k->now_ms += 30000;
-    (void)kit_sweep(k);
-    assert_int_equal(kit_job(k, b).state, RT_JOB_DONE);
-}
-
-static void dead__redriven_starts_afresh_as_its_type_is_now(void **state) {
-    kit *k = *state;
-    assert_int_equal(call_put(k, "t", call_type()), RT_OK);
-    const rt_id id = call_schedule(k, "t", NULL);
-    call_settle(k, id, RT_REASON_STATUS, 503);
-    call_settle(k, id, RT_REASON_STATUS, 404);
-    assert_int_equal(call_put(k, "t", call_type_pull()), RT_OK); // dead ones do not wait
-    k->now_ms += 10000;
-    redrive_one(k, id, RT_OK);
-    redrive_one(k, id, RT_E_FENCED);
-    const rt_job job = kit_job(k, id);
-    assert_int_equal(job.state, RT_JOB_FREE);
-    assert_int_equal(job.attempt, 0);
-    assert_int_equal(job.placed_ms, k->now_ms);
-    assert_int_equal(call_claim(k, "t", 1).count, 1);
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         KIT_BOTH(type__is_stored_whole),
@@ -633,15 +474,6 @@ int main(void) {
         KIT_BOTH(settle__what_is_rejected_or_too_old_is_dead),
         KIT_BOTH(plugin__is_asked_to_run_the_call_and_believed),
         KIT_BOTH(plugin__gets_what_is_no_utf8_as_base64),
-        KIT_BOTH(line__the_next_starts_after_the_one_before_it_ended),
-        KIT_BOTH(line__holds_a_delay_until_its_turn),
-        KIT_BOTH(line__closes_up_wherever_one_is_deleted),
-        KIT_BOTH(line__takes_a_redriven_one_back_by_its_id),
-        KIT_BOTH(line__many_redriven_at_once),
-        KIT_BOTH(line__of_an_ordered_type_has_all_without_a_key),
-        KIT_BOTH(dead__goes_on_as_a_new_call_of_its_dead_type),
-        KIT_BOTH(dead__is_deleted_when_its_time_is_over_unless_it_was_redriven),
-        KIT_BOTH(dead__redriven_starts_afresh_as_its_type_is_now),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,10 +11,15 @@
 static void pace__doubles_with_failures_and_halves_with_successes(void **state) {
     (void)state;
     const rt_pace_settings s = {.enabled = true, .initial_ms = 100, .maximum_ms = 1000};
-    const struct { uint32_t now; bool failed; uint32_t next; } rows[] = {
-        {0, true, 100},   {100, true, 200},  {200, true, 400},    {400, true, 800}, {800, true, 1000}, {1000, true, 1000},
-        {5000, true, 1000}, {1000, false, 500}, {500, false, 250}, {250, false, 125}, {125, false, 0},  {200, false, 100},
-        {199, false, 0},  {100, false, 0},   {0, false, 0},       {50, true, 100},
+    const struct {
+        uint32_t now;
+        bool failed;
+        uint32_t next;
+    } rows[] = {
+        {0, true, 100},    {100, true, 200},   {200, true, 400},   {400, true, 800},
+        {800, true, 1000}, {1000, true, 1000}, {5000, true, 1000}, {1000, false, 500},
+        {500, false, 250}, {250, false, 125},  {125, false, 0},    {200, false, 100},
+        {199, false, 0},   {100, false, 0},    {0, false, 0},      {50, true, 100},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         assert_int_equal(rt_pace_next_ms(&s, rows[i].now, rows[i].failed), rows[i].next);
@@ -79,7 +84,8 @@ static void rate__next_time_is_one_at_which_there_is_room(void **state) {
             rt_rate_take(&r, rates[i], now);
             took++;
         }
-        assert_in_range(now, 3000 - 5, 3000 + 3 * rates[i]); // two seconds for what went beyond the first burst
+        assert_in_range(now, 3000 - 5,
+                        3000 + 3 * rates[i]); // two seconds for what went beyond the first burst
     }
 }
 

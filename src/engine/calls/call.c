@@ -65,7 +65,8 @@ static rt_str key_name(rt_arena *arena, rt_str tenant, rt_str type, rt_str key) 
     }
     return rt_work_name_pair(arena, tenant, type, key);
 }
-_Static_assert(RT_TENANT_MAX + 1 + RT_CALL_TYPE_NAME_MAX + 1 + HASH_LEN <= RT_DOC_NAME_MAX, "every key has a name");
+_Static_assert(RT_TENANT_MAX + 1 + RT_CALL_TYPE_NAME_MAX + 1 + HASH_LEN <= RT_DOC_NAME_MAX,
+               "every key has a name");
 
 static bool decode_known(rt_str value, known *k) {
     rt_unpack u = {.rest = value};
@@ -117,8 +118,8 @@ static rt_code insert(rt_tx *tx, const rt_call_type *type, const rt_call *call, 
     const rt_str body = rt_call_encode(tx->arena, call);
     if (body.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for an event");
     if (body.len > RT_BODY_BYTES_MAX)
-        return rt_fail(tx->err, RT_E_TOO_LARGE, 0, "an event with all that belongs to it has at most %d bytes",
-                       RT_BODY_BYTES_MAX);
+        return rt_fail(tx->err, RT_E_TOO_LARGE, 0,
+                       "an event with all that belongs to it has at most %d bytes", RT_BODY_BYTES_MAX);
     const bool ordered = type->ordered || call->order_key.len > 0;
     rt_job job = {
         .id = rt_tx_new_id(tx),
@@ -130,7 +131,8 @@ static rt_code insert(rt_tx *tx, const rt_call_type *type, const rt_call *call, 
     };
     job.body = job.id;
     // Fixed for good: a type that gets more of them moves nothing.
-    if (type->buckets > 1) job.bucket = (uint16_t)((ordered ? job.key_hash : rt_hash_u64(job.id)) % type->buckets);
+    if (type->buckets > 1)
+        job.bucket = (uint16_t)((ordered ? job.key_hash : rt_hash_u64(job.id)) % type->buckets);
     *id = job.id;
     rt_call_place(tx, &job, due_ms);
     if (due_ms <= tx->now_ms && !(job.flags & RT_JOB_PULL)) rt_fanout_place(tx, &job);
@@ -176,13 +178,14 @@ rt_code rt_call_redrive(rt_tx *tx, const rt_job *was, bool *there) {
 rt_code rt_call_delete(rt_tx *tx, const rt_job *job) {
     rt_job_end(tx, job, RT_REASON_DELETED);
     if (job->state == RT_JOB_DEAD) return RT_OK; // it has left its line
-    rt_tx_tell(tx, job->queue); // a worker may have held it
+    rt_tx_tell(tx, job->queue);                  // a worker may have held it
     return rt_line_leave(tx, job);
 }
 
 /* ---- all of it ----------------------------------------------------------------------------------------- */
 
-rt_code rt_call_schedule(rt_tx *tx, rt_str tenant, const rt_call_type *type, rt_str type_name, rt_call_item *item) {
+rt_code rt_call_schedule(rt_tx *tx, rt_str tenant, const rt_call_type *type, rt_str type_name,
+                         rt_call_item *item) {
     known k = {.id = 0};
     item->existed = false;
     rt_code code = RT_OK;
@@ -210,7 +213,8 @@ rt_code rt_call_schedule(rt_tx *tx, rt_str tenant, const rt_call_type *type, rt_
 }
 
 /* The type of an item: the one before it mostly has the same. */
-static rt_code load_type(rt_tx *tx, const rt_calls_schedule *c, rt_str name, rt_str *loaded, rt_call_type *type) {
+static rt_code load_type(rt_tx *tx, const rt_calls_schedule *c, rt_str name, rt_str *loaded,
+                         rt_call_type *type) {
     if (loaded->ptr != NULL && rt_str_eq(*loaded, name)) return RT_OK;
     uint64_t version;
     const rt_code code = rt_call_type_load(tx, c->tenant, name, type, &version);
@@ -234,7 +238,8 @@ static rt_code decide_schedule(rt_tx *tx, rt_command *cmd) {
         c->bad_item = i;
         const rt_str name = item->type.len > 0 ? item->type : c->type;
         rt_code code = load_type(tx, c, name, &loaded, &type);
-        if (code == RT_E_ABSENT) (void)rt_fail(tx->err, code, 0, "there is no event type %.*s", RT_STR_ARG(name));
+        if (code == RT_E_ABSENT)
+            (void)rt_fail(tx->err, code, 0, "there is no event type %.*s", RT_STR_ARG(name));
         if (code == RT_OK) code = rt_call_schedule(tx, c->tenant, &type, name, item);
         if (code != RT_OK) return code;
     }

@@ -36,7 +36,8 @@ typedef struct rt_call_item {
     bool existed;           /* out */
 } rt_call_item;
 
-/* Schedules all or none. RT_E_ABSENT: no such type; RT_E_FENCED: a key is known for another payload (bad_item says which). */
+/* Schedules all or none. RT_E_ABSENT: no such type; RT_E_FENCED: a key is known for another payload (bad_item
+ * says which). */
 typedef struct rt_calls_schedule {
     rt_command cmd;
     rt_str tenant, type;

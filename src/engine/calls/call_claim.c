@@ -27,7 +27,8 @@ static bool pick(void *ctx, const rt_job *job) {
 }
 
 /* How many the type lets go now. */
-static rt_code room_of(rt_tx *tx, rt_call_claim *c, const rt_queue *queue, const rt_call_type *type, uint32_t *out) {
+static rt_code room_of(rt_tx *tx, rt_call_claim *c, const rt_queue *queue, const rt_call_type *type,
+                       uint32_t *out) {
     *out = 0;
     c->wait.again_ms = queue->paused_until_ms == INT64_MAX ? 0 : queue->paused_until_ms;
     if (queue->paused_until_ms > tx->now_ms) return RT_OK;
@@ -60,7 +61,8 @@ static rt_code keep(rt_tx *tx, rt_call_claim *c, const rt_job *job, const rt_lea
     if (body.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a claim");
     rt_claimed_call *out = &c->calls[c->count];
     *out = (rt_claimed_call){.job = *job, .token = lease->id, .until_ms = lease->until_ms};
-    if (!rt_call_decode(body, &out->call)) return rt_fail(tx->err, RT_E_CORRUPT, 0, "an event cannot be read");
+    if (!rt_call_decode(body, &out->call))
+        return rt_fail(tx->err, RT_E_CORRUPT, 0, "an event cannot be read");
     c->count++;
     return RT_OK;
 }
@@ -112,7 +114,8 @@ static rt_code decide_claim(rt_tx *tx, rt_command *cmd) {
     rt_call_type type;
     rt_code code = rt_call_type_load(tx, c->tenant, c->type, &type, NULL);
     if (code != RT_OK) return code;
-    if (type.target.len > 0) return rt_fail(tx->err, RT_E_INVALID, 0, "events of this type are pushed to their target");
+    if (type.target.len > 0)
+        return rt_fail(tx->err, RT_E_INVALID, 0, "events of this type are pushed to their target");
     rt_queue queue;
     code = rt_call_type_of_queue(tx, type.queue, &queue, &type);
     if (code != RT_OK) return code;

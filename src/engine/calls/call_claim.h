@@ -1,5 +1,6 @@
-/* call_claim.h: workers fetch calls: claim with a wait, then finish, fail, release or extend, each fenced by its token. A
- * lease that runs out counts as a failed attempt and follows the policy, so a call that kills its workers dies in the end. */
+/* call_claim.h: workers fetch calls: claim with a wait, then finish, fail, release or extend, each fenced by its
+ * token. A lease that runs out counts as a failed attempt and follows the policy, so a call that kills its
+ * workers dies in the end. */
 #ifndef RT_ENGINE_CALLS_CALL_CLAIM_H
 #define RT_ENGINE_CALLS_CALL_CLAIM_H
 #include "engine/calls/call.h"

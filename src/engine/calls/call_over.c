@@ -16,7 +16,8 @@ static next by_delivery_policy(rt_tx *tx, const rt_job *job, const rt_delivery_p
     next n = {.most_ms = (uint64_t)p->maximum_delay_s * 1000};
     rt_phase phase;
     n.again = rt_delivery_policy_delay(p, job->attempt + 1, &n.delay_ms, &phase);
-    if (n.again) n.delay_ms = rt_delivery_policy_jittered(p, n.delay_ms, job->interval_ms, rt_rng_next(tx->rng));
+    if (n.again)
+        n.delay_ms = rt_delivery_policy_jittered(p, n.delay_ms, job->interval_ms, rt_rng_next(tx->rng));
     n.interval_ms = n.delay_ms;
     return n;
 }
@@ -35,7 +36,8 @@ static next after(rt_tx *tx, const rt_job *job, const rt_call_type *type, const 
                                              : by_delivery_policy(tx, job, &type->delivery);
     if (news->retry_after_ms <= 0 || !(news->obey || type->delivery.respect_retry_after)) return n;
     const uint64_t most_ms = news->obey ? (uint64_t)RT_DELAY_S_MAX * 1000 : n.most_ms;
-    const uint64_t asked_ms = (uint64_t)news->retry_after_ms < most_ms ? (uint64_t)news->retry_after_ms : most_ms;
+    const uint64_t asked_ms =
+        (uint64_t)news->retry_after_ms < most_ms ? (uint64_t)news->retry_after_ms : most_ms;
     if (n.delay_ms < asked_ms) n.delay_ms = asked_ms;
     return n;
 }
@@ -113,8 +115,8 @@ static rt_code die(rt_tx *tx, const rt_job *job, const rt_call_type *type, rt_re
     return code == RT_OK ? rt_line_leave(tx, job) : code;
 }
 
-static void retry(rt_tx *tx, const rt_job *job, const rt_call_type *type, const rt_call_news *news, const next *n,
-                  int64_t *until_ms) {
+static void retry(rt_tx *tx, const rt_job *job, const rt_call_type *type, const rt_call_news *news,
+                  const next *n, int64_t *until_ms) {
     rt_job now = *job;
     rt_event last = news->attempt;
     const int64_t limit_ms = rt_job_age_limit_ms(job->placed_ms, type->delivery.maximum_age_s);

@@ -35,7 +35,8 @@ static rt_str write_meta(rt_tx *tx, const rt_call *call) {
     return rt_pack_finish(&b, tx->arena);
 }
 
-rt_str rt_call_plugin_run(rt_tx *tx, const rt_job *job, const rt_call *call, uint64_t token, int64_t deadline_ms) {
+rt_str rt_call_plugin_run(rt_tx *tx, const rt_job *job, const rt_call *call, uint64_t token,
+                          int64_t deadline_ms) {
     const rt_order order = {.id = job->id,
                             .type = call->type,
                             .task = RT_STR("call"),
@@ -63,7 +64,8 @@ rt_code rt_call_plugin_judge(rt_tx *tx, const rt_outcome *o, rt_call_news *news)
     if (code == RT_E_INVALID) {
         news->attempt.reason = RT_REASON_NONSENSE;
         news->attempt.text = rt_arena_dup(tx->arena, rt_str_of(tx->err->msg));
-        return news->attempt.text.ptr == NULL ? rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for an answer") : RT_OK;
+        return news->attempt.text.ptr == NULL ? rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for an answer")
+                                              : RT_OK;
     }
     if (code != RT_OK) return code;
     switch (answer.action) {

@@ -7,7 +7,8 @@
 
 enum { FORMAT = 1, DEAD_CHAIN_MAX = 16 };
 
-_Static_assert(RT_TENANT_MAX + 1 + RT_CALL_TYPE_NAME_MAX <= RT_QUEUE_NAME_MAX, "a queue's name holds both whole");
+_Static_assert(RT_TENANT_MAX + 1 + RT_CALL_TYPE_NAME_MAX <= RT_QUEUE_NAME_MAX,
+               "a queue's name holds both whole");
 
 /* ---- stored form --------------------------------------------------------------------------------------- */
 
@@ -165,7 +166,8 @@ rt_code rt_call_type_of_queue(rt_tx *tx, rt_id queue, rt_queue *record, rt_call_
     record->name = rt_arena_dup(tx->arena, record->name); // it is written back with what changes
     if (record->name.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a queue's name");
     rt_str tenant, name;
-    if (record->kind != RT_QUEUE_CALLS || !rt_call_type_split(record->name, &tenant, &name)) return RT_E_ABSENT;
+    if (record->kind != RT_QUEUE_CALLS || !rt_call_type_split(record->name, &tenant, &name))
+        return RT_E_ABSENT;
     code = rt_call_type_load(tx, tenant, name, out, NULL);
     // Deleted, and perhaps made anew: what is left of the old one has no type.
     return code == RT_OK && out->queue != queue ? RT_E_ABSENT : code;
@@ -193,7 +195,8 @@ static rt_code check_dead_chain(rt_tx *tx, const rt_call_type_put *c) {
     for (int i = 0; next.len > 0; i++) {
         if (i == DEAD_CHAIN_MAX || rt_str_eq(next, c->name)) {
             return rt_fail(tx->err, RT_E_INVALID, 0,
-                           "its dead calls would come back to it, or pass through more than %d types", DEAD_CHAIN_MAX);
+                           "its dead calls would come back to it, or pass through more than %d types",
+                           DEAD_CHAIN_MAX);
         }
         rt_call_type type;
         const rt_code code = rt_call_type_load(tx, c->tenant, next, &type, NULL);
@@ -214,8 +217,9 @@ static rt_code check_switch(rt_tx *tx, const rt_call_type *was, const rt_call_ty
     rt_counts counts;
     const rt_code code = rt_view_counts(tx->view, was->queue, &counts);
     if (code != RT_OK || alive(&counts) <= 0) return code;
-    return rt_fail(tx->err, RT_E_FENCED, 0,
-                   "its calls would have to change from pushed to pulled or back: it must have none that wait");
+    return rt_fail(
+        tx->err, RT_E_FENCED, 0,
+        "its calls would have to change from pushed to pulled or back: it must have none that wait");
 }
 
 /* The queue's record tells every node that the type has changed, and takes off the brakes that are none any more. */
@@ -246,7 +250,8 @@ static rt_code decide_put(rt_tx *tx, rt_command *cmd) {
     c->created = code == RT_E_ABSENT;
     if (code != RT_OK && code != RT_E_ABSENT) return code;
     if (c->version != 0 && c->version != was.version)
-        return rt_fail(tx->err, RT_E_CONFLICT, 0, "the event type has version %llu", (unsigned long long)was.version);
+        return rt_fail(tx->err, RT_E_CONFLICT, 0, "the event type has version %llu",
+                       (unsigned long long)was.version);
     code = c->created ? check_room(tx, c->tenant) : check_switch(tx, &before, &c->like);
     if (code == RT_OK) code = check_dead_chain(tx, c);
     if (code != RT_OK) return code;

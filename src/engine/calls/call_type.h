@@ -29,12 +29,13 @@ typedef struct rt_call_type {
     rt_str secrets[RT_SECRETS_MAX];
     rt_circuit_settings circuit;
     rt_pace_settings pace;
-    uint32_t concurrency;        /* attempts (of each node) or leases at the same time; 0: the server's setting; of leases:
-                                  * no limit */
+    uint32_t concurrency;        /* attempts (of each node) or leases at the same time; 0: the server's setting, and
+                                  * no limit of leases */
     uint32_t rate_per_s;         /* starts a second; 0: no limit */
     bool ordered;                /* calls without an order key of their own share one */
-    rt_str dead_type;            /* another type that gets what died here as a new call; empty: it stays, dead, on its queue */
-    uint32_t dead_keep_s;        /* dead calls are deleted after so long; 0: never */
+    rt_str dead_type;            /* another type that gets what died here as a new call; empty, or not there: it
+                                  * stays, dead, on its queue */
+    uint32_t dead_keep_s;        /* those that die from now on are deleted after so long; 0: never */
     uint32_t buckets;            /* partitions on Kafka (1); 1..1024 */
     rt_str json;                 /* as the client gave it */
 } rt_call_type;
@@ -43,9 +44,10 @@ rt_str rt_call_type_name(rt_arena *arena, rt_str tenant, rt_str name); /* of its
 rt_str rt_call_type_encode(rt_arena *arena, const rt_call_type *t);
 bool rt_call_type_decode(rt_str value, rt_call_type *out); /* lends */
 
-/* Makes it (with its queue) or changes what it was: takes effect at once, for what waits too. `version` 0: whatever is
- * there; otherwise RT_E_CONFLICT if it has another one. RT_E_TOO_LARGE: RT_CALL_TYPES_MAX. RT_E_FENCED: between a target that
- * is pushed and pull while calls wait. RT_E_INVALID: by their dead_types, dead calls would come back to it. */
+/* Makes it (with its queue) or changes what it was: takes effect at once, for what waits too. `version` 0:
+ * whatever is there; otherwise RT_E_CONFLICT if it has another one. RT_E_TOO_LARGE: RT_CALL_TYPES_MAX. RT_E_FENCED:
+ * between a target that is pushed and pull while calls wait. RT_E_INVALID: by their dead_types, dead calls would
+ * come back to it. */
 typedef struct rt_call_type_put {
     rt_command cmd;
     rt_str tenant, name;

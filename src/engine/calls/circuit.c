@@ -35,7 +35,8 @@ static void put_brakes(rt_tx *tx, const rt_queue *queue, const rt_brakes *brakes
 static void put_circuit(rt_tx *tx, const rt_queue *queue, const rt_brakes *brakes) {
     rt_job line = {.id = queue->id, .queue = queue->id};
     const char *name = rt_circuit_state_name((rt_circuit_state)brakes->circuit);
-    rt_tx_event(tx, &line, (rt_event){.type = RT_EVENT_CIRCUIT, .delay_ms = brakes->sleep_ms, .text = rt_str_of(name)});
+    rt_tx_event(tx, &line,
+                (rt_event){.type = RT_EVENT_CIRCUIT, .delay_ms = brakes->sleep_ms, .text = rt_str_of(name)});
     put_brakes(tx, queue, brakes);
     tx->frees = true;
 }
@@ -93,8 +94,8 @@ static rt_lane_brakes *know(rt_tx *tx, const rt_queue *queue, const rt_call_type
     return b;
 }
 
-rt_code rt_brakes_room(rt_tx *tx, const rt_queue *queue, const rt_call_type *type, uint32_t under_way, uint32_t *room,
-                       int64_t *again_ms) {
+rt_code rt_brakes_room(rt_tx *tx, const rt_queue *queue, const rt_call_type *type, uint32_t under_way,
+                       uint32_t *room, int64_t *again_ms) {
     const rt_lane_brakes *b = know(tx, queue, type);
     if (b == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a queue's brakes");
     *room = rt_lane_brakes_room(b, under_way, tx->now_ms, again_ms);
@@ -108,7 +109,8 @@ static bool is_probe(const rt_tx *tx, const rt_brakes *b, uint32_t took_ms) {
     return tx->now_ms < b->circuit_since_ms || tx->now_ms - (int64_t)took_ms >= b->circuit_since_ms;
 }
 
-static rt_code judge_probe(rt_tx *tx, const rt_queue *queue, const rt_circuit_settings *s, rt_brakes *b, bool failed) {
+static rt_code judge_probe(rt_tx *tx, const rt_queue *queue, const rt_circuit_settings *s, rt_brakes *b,
+                           bool failed) {
     if (failed) return open_circuit(tx, queue, s, b);
     if (++b->probes >= s->probes) {
         *b = closed(b, tx->now_ms);
@@ -127,7 +129,8 @@ static rt_code keep_lesson(rt_tx *tx, rt_id queue, bool failed, uint32_t took_ms
     return RT_OK;
 }
 
-rt_code rt_brakes_learn(rt_tx *tx, const rt_queue *queue, const rt_call_type *type, bool failed, uint32_t took_ms) {
+rt_code rt_brakes_learn(rt_tx *tx, const rt_queue *queue, const rt_call_type *type, bool failed,
+                        uint32_t took_ms) {
     rt_brakes b = brakes_of(tx, queue);
     if (type->pace.enabled) {
         const uint32_t pace_ms = rt_pace_next_ms(&type->pace, b.pace_ms, failed);
@@ -139,14 +142,16 @@ rt_code rt_brakes_learn(rt_tx *tx, const rt_queue *queue, const rt_call_type *ty
     if (!type->circuit.enabled || b.forced) return RT_OK;
     if (b.circuit == RT_CIRCUIT_CLOSED) return keep_lesson(tx, queue->id, failed, took_ms);
     if (b.circuit == RT_CIRCUIT_HALF_OPEN && is_probe(tx, &b, took_ms))
-        return judge_probe(tx, queue, &type->circuit, &b, failed || rt_circuit_is_slow(&type->circuit, took_ms));
+        return judge_probe(tx, queue, &type->circuit, &b,
+                           failed || rt_circuit_is_slow(&type->circuit, took_ms));
     return RT_OK;
 }
 
 /* ---- the machine's ------------------------------------------------------------------------------------- */
 
 bool rt_circuit_has_brakes(const rt_queue *queue) {
-    return queue->kind == RT_QUEUE_CALLS || queue->brakes.forced || queue->brakes.circuit != RT_CIRCUIT_CLOSED;
+    return queue->kind == RT_QUEUE_CALLS || queue->brakes.forced ||
+           queue->brakes.circuit != RT_CIRCUIT_CLOSED;
 }
 
 rt_code rt_circuit_know(rt_tx *tx, rt_lane *lane, const rt_queue *queue) {

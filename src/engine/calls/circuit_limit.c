@@ -9,7 +9,8 @@ enum { LOOK_EVERY_MS = 60000, LOOKED_AT_MAX = 1024 };
 
 rt_code rt_circuit_watch(rt_tx *tx, rt_id queue, int64_t opened_ms) {
     // Of this one time that it is open: should it close and open again, there is another cursor.
-    rt_cursor cursor = {.kind = RT_CURSOR_CIRCUIT, .queue = queue, .last = (uint64_t)opened_ms, .next_ms = tx->now_ms};
+    rt_cursor cursor = {
+        .kind = RT_CURSOR_CIRCUIT, .queue = queue, .last = (uint64_t)opened_ms, .next_ms = tx->now_ms};
     return rt_cursor_start(tx, &cursor);
 }
 

@@ -58,8 +58,9 @@ static rt_code load(rt_tx *tx, const rt_job *job, line *out) {
         if (code == RT_E_ABSENT) return RT_OK;
         if (code != RT_OK) return code;
     }
-    return decode_line(out->doc.value, out) ? RT_OK
-                                            : rt_fail(tx->err, RT_E_CORRUPT, 0, "a line of calls cannot be read");
+    return decode_line(out->doc.value, out)
+               ? RT_OK
+               : rt_fail(tx->err, RT_E_CORRUPT, 0, "a line of calls cannot be read");
 }
 
 static rt_code save(rt_tx *tx, const line *l) {
@@ -155,7 +156,8 @@ bool rt_line_is_written(rt_tx *tx, const rt_job *job) {
     unsigned char name[LINE_LEN];
     rt_put_be64(name, job->queue);
     rt_put_be64(name + 8, job->key_hash);
-    return rt_tx_doc_op(tx, RT_DOC_CALL_LINE, (rt_str){.ptr = (const char *)name, .len = sizeof name}) != NULL;
+    return rt_tx_doc_op(tx, RT_DOC_CALL_LINE, (rt_str){.ptr = (const char *)name, .len = sizeof name}) !=
+           NULL;
 }
 
 /* ---- forgetting ---------------------------------------------------------------------------------------- */

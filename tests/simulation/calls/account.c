@@ -9,7 +9,8 @@
 
 void account_failed(const farm *f, const char *fact, const char *fmt, ...) {
     va_list args;
-    (void)fprintf(stderr, "simulate_calls: seed %" PRIu64 " at %lld ms: %s\n  ", f->seed, (long long)f->now_ms, fact);
+    (void)fprintf(stderr, "simulate_calls: seed %" PRIu64 " at %lld ms: %s\n  ", f->seed,
+                  (long long)f->now_ms, fact);
     va_start(args, fmt);
     (void)vfprintf(stderr, fmt, args);
     va_end(args);
@@ -39,8 +40,10 @@ static known_call *learn(const batch *b, const rt_job *job) {
     rt_call call;
     int64_t number;
     MUST(f, a->count < CALLS_MAX, "too many calls for this simulation");
-    MUST(f, rt_view_body(b->after, job->body, &body) == RT_OK && rt_call_decode(body, &call), "a body that can be read");
-    MUST(f, rt_str_to_i64(call.payload, &number) && number > 0 && number < NUMBERS_MAX, "the payload as it came in");
+    MUST(f, rt_view_body(b->after, job->body, &body) == RT_OK && rt_call_decode(body, &call),
+         "a body that can be read");
+    MUST(f, rt_str_to_i64(call.payload, &number) && number > 0 && number < NUMBERS_MAX,
+         "the payload as it came in");
     known_call *c = &a->calls[a->count++];
     *c = (known_call){.job = *job, .number = (uint32_t)number, .past = call.past, .state = RT_JOB_SCHEDULED};
     if (!rt_map_put(&a->by_id, job->id, c)) abort();
@@ -66,8 +69,10 @@ static void check_rate(farm *f) {
     account *a = &f->account;
     a->fetched_ms[a->fetched++ % FETCHED_MAX] = f->now_ms;
     uint32_t lately = 0;
-    for (uint32_t i = 0; i < FETCHED_MAX && i < a->fetched; i++) lately += a->fetched_ms[i] > f->now_ms - 1000;
-    const bool anew = f->started_ms > f->now_ms - 3000 || f->jumped_ms > f->now_ms - 3000; // with a full bucket
+    for (uint32_t i = 0; i < FETCHED_MAX && i < a->fetched; i++)
+        lately += a->fetched_ms[i] > f->now_ms - 1000;
+    const bool anew =
+        f->started_ms > f->now_ms - 3000 || f->jumped_ms > f->now_ms - 3000; // with a full bucket
     if (!anew) MUST(f, lately <= 2 * RATE_PER_S * f->nodes_count, "%u calls are fetched in a second", lately);
 }
 
@@ -80,12 +85,14 @@ static void check_taken(const batch *b, const rt_job *was, const rt_job *now) {
          "call %" PRIx64 " is taken while its circuit is open", now->id);
     if (was != NULL && was->state == RT_JOB_LEASED && (now->flags & RT_JOB_PULL)) {
         rt_lease lease;
-        MUST(f, rt_view_lease(b->after, was->lease, &lease) == RT_E_ABSENT, "call %" PRIx64 " is held twice", now->id);
+        MUST(f, rt_view_lease(b->after, was->lease, &lease) == RT_E_ABSENT, "call %" PRIx64 " is held twice",
+             now->id);
     }
     if (!(now->flags & RT_JOB_PULL)) return;
     if (now->queue == f->queues[RATED_TYPE]) check_rate(f);
     rt_lease lease;
-    MUST(f, rt_view_lease(b->after, now->lease, &lease) == RT_OK && lease.jobs[0] == now->id, "a lease of its own");
+    MUST(f, rt_view_lease(b->after, now->lease, &lease) == RT_OK && lease.jobs[0] == now->id,
+         "a lease of its own");
     const int64_t early_ms = before.brakes.pace_until_ms - lease.from_ms;
     const bool turned = early_ms > (int64_t)before.brakes.pace_ms; // of a clock that has been set back since
     const bool paced = before.brakes.pace_until_ms == after.brakes.pace_until_ms && before.brakes.pace_ms > 0;
@@ -102,8 +109,10 @@ static void look_at(void *ctx, const rt_job *was, const rt_job *now) {
     MUST(f, c != NULL, "call %" PRIx64 " is known", now->id);
     if (was != NULL) MUST(f, was->state != RT_JOB_DONE, "call %" PRIx64 " is done for good", now->id);
     if (was != NULL && now->generation > was->generation) b->redriven = true;
-    else if (was != NULL) MUST(f, now->attempt >= was->attempt, "attempts of %" PRIx64 " are not forgotten", now->id);
-    const bool taken = now->state == RT_JOB_LEASED && (was == NULL || was->state != RT_JOB_LEASED || was->lease != now->lease);
+    else if (was != NULL)
+        MUST(f, now->attempt >= was->attempt, "attempts of %" PRIx64 " are not forgotten", now->id);
+    const bool taken = now->state == RT_JOB_LEASED &&
+                       (was == NULL || was->state != RT_JOB_LEASED || was->lease != now->lease);
     if (taken) check_taken(b, was, now);
     c->job = *now;
     if (now->key_hash != 0) b->touched[b->touched_count++] = &c->job;
@@ -123,9 +132,11 @@ static bool tell(void *ctx, const rt_event *e) {
         return true;
     }
     const bool alive = c->state == RT_JOB_SCHEDULED;
-    if (e->type == RT_EVENT_ATTEMPT || e->type == RT_EVENT_DELIVERED || (e->type == RT_EVENT_DEAD && e->attempt > 0)) {
+    if (e->type == RT_EVENT_ATTEMPT || e->type == RT_EVENT_DELIVERED ||
+        (e->type == RT_EVENT_DEAD && e->attempt > 0)) {
         MUST(f, alive, "call %" PRIx64 ": an attempt of what is not pending", e->job);
-        MUST(f, e->attempt == c->attempt + 1, "call %" PRIx64 ": attempt %u after %u", e->job, e->attempt, c->attempt);
+        MUST(f, e->attempt == c->attempt + 1, "call %" PRIx64 ": attempt %u after %u", e->job, e->attempt,
+             c->attempt);
         c->attempt = e->attempt;
     }
     if (e->type == RT_EVENT_DELIVERED) c->state = RT_JOB_DONE;
@@ -153,8 +164,10 @@ static void compare(const farm *f) {
     for (uint32_t i = 0; i < f->account.count; i++) {
         const known_call *c = &f->account.calls[i];
         const rt_job_state state = (rt_job_state)c->job.state;
-        MUST(f, (state == RT_JOB_DEAD) == (c->state == RT_JOB_DEAD), "call %" PRIx64 ": dead as in its history", c->job.id);
-        MUST(f, (state == RT_JOB_DONE) == (c->state == RT_JOB_DONE), "call %" PRIx64 ": done as in its history", c->job.id);
+        MUST(f, (state == RT_JOB_DEAD) == (c->state == RT_JOB_DEAD),
+             "call %" PRIx64 ": dead as in its history", c->job.id);
+        MUST(f, (state == RT_JOB_DONE) == (c->state == RT_JOB_DONE),
+             "call %" PRIx64 ": done as in its history", c->job.id);
         MUST(f, c->attempt == c->job.attempt, "call %" PRIx64 ": attempts as in its history", c->job.id);
     }
 }
@@ -204,7 +217,8 @@ static bool count_probe(void *ctx, const rt_job *job) {
     rt_lease lease;
     if (job->state != RT_JOB_LEASED) return true;
     h->leased++;
-    if (rt_view_lease(h->batch->after, job->lease, &lease) == RT_OK && lease.from_ms >= h->since_ms) h->probes++;
+    if (rt_view_lease(h->batch->after, job->lease, &lease) == RT_OK && lease.from_ms >= h->since_ms)
+        h->probes++;
     return true;
 }
 
@@ -266,7 +280,8 @@ void account_start(farm *f, const rt_attempt *a) {
     // What was decided before the circuit opened may start a batch or two later, and no more than that.
     const bool turned = f->jumped_ms >= f->now_ms - 15000;
     const bool lately = k.circuit_since_ms > farm_wall_ms(f) - 1500;
-    MUST(f, k.circuit != RT_CIRCUIT_OPEN || lately || turned, "call %" PRIx64 " starts while its circuit is open", a->job);
+    MUST(f, k.circuit != RT_CIRCUIT_OPEN || lately || turned,
+         "call %" PRIx64 " starts while its circuit is open", a->job);
 }
 
 /* ---- the end ------------------------------------------------------------------------------------------- */
@@ -286,8 +301,10 @@ static uint32_t docs(const farm *f, rt_view *v, rt_doc_kind kind) {
 void account_close(farm *f, rt_view *view) {
     for (uint32_t i = 0; i < f->account.count; i++) {
         const known_call *c = &f->account.calls[i];
-        MUST(f, c->state != RT_JOB_SCHEDULED, "call %" PRIx64 " of %u is stuck, state %s, due %lld, wall %lld", c->job.id,
-             c->number, rt_job_state_name((rt_job_state)c->job.state), (long long)c->job.due_ms, (long long)farm_wall_ms(f));
+        MUST(f, c->state != RT_JOB_SCHEDULED,
+             "call %" PRIx64 " of %u is stuck, state %s, due %lld, wall %lld", c->job.id, c->number,
+             rt_job_state_name((rt_job_state)c->job.state), (long long)c->job.due_ms,
+             (long long)farm_wall_ms(f));
     }
     for (uint32_t n = 1; n < NUMBERS_MAX; n++) {
         if (f->account.told[n] == 0) continue;

@@ -22,7 +22,9 @@ rt_call_type type_like(uint32_t type) {
         .delivery = rt_delivery_policy_default(),
         .target = type_is_pulled(type) ? RT_STR_EMPTY : RT_STR("http://t/"),
         .backoff = {.given = true,
-                    .descriptor = {.initial_ns = 1000000000, .maximum_ns = UINT64_C(4000000000), .exponent = 2}},
+                    .descriptor = {.initial_ns = 1000000000,
+                                   .maximum_ns = UINT64_C(4000000000),
+                                   .exponent = 2}},
         .circuit = rt_circuit_settings_default(),
         .pace = {.initial_ms = 100, .maximum_ms = 2000},
         .buckets = 3,
@@ -64,7 +66,8 @@ static void start(farm *f, node *n) {
     n->life = ++f->lives;
     f->started_ms = f->now_ms;
     const rt_executor executor = target_executor(n);
-    if (rt_engine_open(n->store, &executor, &settings, rt_rng_next(&f->rng), &n->engine, &err) != RT_OK) abort();
+    if (rt_engine_open(n->store, &executor, &settings, rt_rng_next(&f->rng), &n->engine, &err) != RT_OK)
+        abort();
     n->wake_ms = f->now_ms;
 }
 

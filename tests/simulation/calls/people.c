@@ -1,5 +1,5 @@
-/* people.c: callers schedule calls and turn the knobs; workers fetch calls, and end them, or die. Whoever gets no answer asks
- * for the same again. */
+/* people.c: callers schedule calls and turn the knobs; workers fetch calls, and end them, or die. Whoever gets
+ * no answer asks for the same again. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +36,8 @@ static void take_claim(farm *f, person *p, const request *r) {
     if (!f->calm && farm_chance(f, 80)) p->held = 0; // it dies, and its leases run out
     // Some sleep longer than their lease lasts.
     if (p->held > 0)
-        p->wake_ms = f->now_ms + (!f->calm && farm_chance(f, 80) ? farm_draw(f, 3000, 9000) : farm_draw(f, 1, 200));
+        p->wake_ms =
+            f->now_ms + (!f->calm && farm_chance(f, 80) ? farm_draw(f, 3000, 9000) : farm_draw(f, 1, 200));
 }
 
 static void take_end(farm *f, person *p, const request *r) {
@@ -47,8 +48,9 @@ static void take_end(farm *f, person *p, const request *r) {
     const bool lasts = p->until_ms[p->held - 1] > farm_wall_ms(f) && f->jumped_ms < f->now_ms - 15000;
     const bool released = p->verb == RT_CALL_RELEASE; // asked again, it is not there to be released any more
     if (fenced && lasts && !released)
-        MUST(f, known->state == RT_JOB_DONE || known->job.generation > 0 || known->job.lease == 0 ||
-                    known->job.lease != p->tokens[p->held - 1] || known->job.state != RT_JOB_LEASED,
+        MUST(f,
+             known->state == RT_JOB_DONE || known->job.generation > 0 || known->job.lease == 0 ||
+                 known->job.lease != p->tokens[p->held - 1] || known->job.state != RT_JOB_LEASED,
              "a holder is refused");
     if (p->verb == RT_CALL_EXTEND && r->as.cmd.code == RT_OK) {
         p->until_ms[p->held - 1] = r->as.end.until_ms;
@@ -205,7 +207,8 @@ static void choose_items(farm *f, person *p) {
     p->items = (uint32_t)farm_draw(f, 1, ITEMS_MAX);
     p->first = f->next_number;
     f->next_number += p->items;
-    for (uint32_t i = 0; i < p->items; i++) p->keys[i] = farm_chance(f, 400) ? 0 : (uint32_t)farm_draw(f, 1, 3);
+    for (uint32_t i = 0; i < p->items; i++)
+        p->keys[i] = farm_chance(f, 400) ? 0 : (uint32_t)farm_draw(f, 1, 3);
     p->delay_ms = farm_chance(f, 200) ? farm_draw(f, 1, 5000) : 0;
 }
 
@@ -236,7 +239,9 @@ static void choose_errand(farm *f, person *p) {
         choose_type(f, p);
     } else if (dice < 80) {
         p->errand = ERRAND_CIRCUIT;
-        p->order = farm_chance(f, 600) ? RT_CIRCUIT_AUTO : farm_chance(f, 500) ? RT_CIRCUIT_FORCE_OPEN : RT_CIRCUIT_FORCE_CLOSED;
+        p->order = farm_chance(f, 600)   ? RT_CIRCUIT_AUTO
+                   : farm_chance(f, 500) ? RT_CIRCUIT_FORCE_OPEN
+                                         : RT_CIRCUIT_FORCE_CLOSED;
     } else if (dice < 83) {
         p->errand = ERRAND_PAUSE;
         p->pause_ms = farm_chance(f, 500) ? 0 : farm_wall_ms(f) + farm_draw(f, 1, 5000);

@@ -9,8 +9,12 @@ static void start(void *ctx, rt_attempt *what) {
     account_start(f, what);
     MUST(f, f->attempts_count < ATTEMPTS_MAX, "attempts are bounded");
     const int64_t took_ms = farm_chance(f, 50) ? farm_draw(f, 1000, 9000) : farm_draw(f, 1, 300);
-    f->attempts[f->attempts_count++] = (attempt){
-        .what = what, .node = n, .life = n->life, .generation = account_call(f, what->job)->job.generation, .started_ms = f->now_ms, .answer_ms = f->now_ms + took_ms};
+    f->attempts[f->attempts_count++] = (attempt){.what = what,
+                                                 .node = n,
+                                                 .life = n->life,
+                                                 .generation = account_call(f, what->job)->job.generation,
+                                                 .started_ms = f->now_ms,
+                                                 .answer_ms = f->now_ms + took_ms};
 }
 
 rt_executor target_executor(node *n) { return (rt_executor){.ctx = n, .start = start}; }
