@@ -57,6 +57,7 @@ static rt_code decide_settle(rt_tx *tx, rt_command *cmd) {
     if (code != RT_OK) return code == RT_E_ABSENT ? RT_OK : code;
     if (job.state == RT_JOB_DONE || job.state == RT_JOB_DEAD) return RT_OK;
     if (s->leased && (job.state != RT_JOB_LEASED || job.lease != s->outcome.token)) return RT_OK;
+    if (s->expired && job.due_ms > tx->now_ms) return RT_OK;
     return life_of(&job)->settle(tx, &job, s);
 }
 

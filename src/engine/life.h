@@ -31,6 +31,7 @@ typedef struct rt_settle {
     rt_outcome outcome;   /* its answer is owned: rt_settle_deinit */
     bool leased;
     bool worked;          /* out */
+    bool expired;         /* in: that the stored lease has ended is all that is known; it may have been prolonged since */
     bool again;           /* out: the job may be due again at once */
 } rt_settle;
 void rt_settle_init(rt_settle *s, const rt_outcome *outcome, bool leased);

@@ -16,8 +16,10 @@ static rt_code decide_renewal(rt_tx *tx, rt_command *cmd) {
         if (code == RT_E_AGAIN) again = code; // the others are wanted too
         else if (code != RT_OK && code != RT_E_ABSENT) return code;
         const bool held = code == RT_OK && job.state == RT_JOB_LEASED && job.lease == r->of[i].token;
-        r->of[i].lease_until_ms = held ? rt_lease_until_ms(tx->now_ms, r->of[i].until_ms) : 0;
-        if (held) rt_job_lease(tx, &job, job.lease, r->of[i].lease_until_ms);
+        const int64_t until_ms = rt_lease_until_ms(tx->now_ms, r->of[i].until_ms);
+        // Never shortened: of a worker that answered 202 it ends later than its attempt.
+        r->of[i].lease_until_ms = !held ? 0 : until_ms > job.due_ms ? until_ms : job.due_ms;
+        if (held && until_ms > job.due_ms) rt_job_lease(tx, &job, job.lease, until_ms);
     }
     return again;
 }

@@ -55,10 +55,13 @@ static void start_flight(rt_engine *e, rt_flight *f) {
         e->executor.start(e->executor.ctx, rt_flights_start(&e->flights, f, until_ms, until_ms));
         return;
     }
-    const bool in_time = e->now_ms <= f->lease_until_ms - RT_LEASE_RENEW_MS;
+    // Nor when the clock was set back since it was decided: nobody knows how much of the lease is left.
+    const bool in_time =
+        e->now_ms <= f->lease_until_ms - RT_LEASE_RENEW_MS && e->now_ms >= f->lease_until_ms - RT_LEASE_MS;
     // Not started, it is told lost when the lease ends.
-    rt_attempt *attempt =
-        rt_flights_start(&e->flights, f, in_time ? f->until_ms : f->lease_until_ms, f->lease_until_ms);
+    const int64_t lost_ms = rt_earlier(f->lease_until_ms, e->now_ms + RT_LEASE_MS);
+    rt_attempt *attempt = rt_flights_start(&e->flights, f, in_time ? f->until_ms : lost_ms,
+                                           in_time ? f->lease_until_ms : lost_ms);
     if (in_time) e->executor.start(e->executor.ctx, attempt);
     else rt_attempt_free(attempt);
 }

@@ -64,6 +64,7 @@ void rt_upkeep_outcome(rt_engine *e, const rt_outcome *outcome) {
     rt_settle_init(&o->settle, outcome, flight == NULL || !e->store->sole_owner);
     o->settle.cmd.done = settle_done;
     o->settle.cmd.ctx = e;
+    o->settle.expired = flight == NULL;
     o->flight = flight;
     if (flight != NULL) {
         flight->settling = true;

@@ -52,7 +52,7 @@ static run *last_run(site *s, const order *o, uint32_t attempt) {
 
 /* 6: nobody loses a task before its time. A clock that was set back may hasten it. */
 static void check_lost(site *s, const order *o, const rt_event *e, const run *r) {
-    const int64_t limit_ms = RUN_LIMIT_MS + rt_engine_settings_default().lease_margin_ms;
+    const int64_t limit_ms = s->run_limit_ms + rt_engine_settings_default().lease_margin_ms;
     if (o->image.state == RT_JOB_LEASED) {
         MUST(s, o->image.due_ms <= e->at_ms || s->jumps > o->lease_jumps, "6: a lease was ended too early");
         // With one owner only the lease of a worker who answers later is stored.

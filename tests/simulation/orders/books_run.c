@@ -38,7 +38,7 @@ static void check_body(site *s, const order *o, uint32_t tag, uint32_t number, c
     char rest[64];
     (void)snprintf(rest, sizeof rest, "%s", a->body.ptr + b.len);
     MUST(s, sscanf(rest, "%lld,\"verb\":\"run\"}", &deadline_ms) == 1, "%s", rest);
-    MUST(s, deadline_ms <= site_wall_ms(s) + RUN_LIMIT_MS || s->jumps > 0, "a deadline that is too late");
+    MUST(s, deadline_ms <= site_wall_ms(s) + s->run_limit_ms || s->jumps > 0, "a deadline that is too late");
     rt_buf_deinit(&b);
 }
 

@@ -181,7 +181,7 @@ static request *type_request(site *s, uint32_t type) {
     rt_order_type_put_init(c);
     c->tenant = TENANT;
     c->name = rt_str_of(TYPE_NAMES[type]);
-    c->like = (rt_order_type){.run_limit_ms = RUN_LIMIT_MS, .answer_limit_s = ANSWER_LIMIT_S};
+    c->like = (rt_order_type){.run_limit_ms = (uint32_t)s->run_limit_ms, .answer_limit_s = ANSWER_LIMIT_S};
     c->like.target = type == TYPE_PLUG ? RT_STR("plugin:x") : RT_STR("http://127.0.0.1:9/");
     c->like.cancel = type == TYPE_PLUG;
     c->like.concurrency = site_chance(s, 500) ? 1 + (uint32_t)site_below(s, 4) : 0;

@@ -203,6 +203,7 @@ static void end_well(site *s) {
 
 static void plan(site *s) {
     s->nodes_count = s->lmdb == NULL ? 1 + (uint32_t)site_below(s, NODES_MAX) : 1;
+    s->run_limit_ms = site_chance(s, 500) ? 2000 : 9000;
     s->jump_ms = site_chance(s, 500) ? INT64_MAX : site_draw(s, 0, 60000);
     s->crash_ms = site_draw(s, 0, 40000);
     s->pause_ms = site_draw(s, 0, 40000);

@@ -18,7 +18,6 @@ enum {
     LEASES_MAX = 4,
     TEXT_MAX = 1200,
     ACTIVE_MS = 90000, /* virtual; faults stop then */
-    RUN_LIMIT_MS = 2000,
     ANSWER_LIMIT_S = 10,
     HTTP_ATTEMPTS_MAX = 4,
     PERIOD_MS = 3000,
@@ -125,6 +124,7 @@ struct site {
     rt_memory_disk *disk;
     node nodes[NODES_MAX];
     uint32_t nodes_count;
+    int64_t run_limit_ms;  /* shorter than a lease, or longer, so that leases are renewed */
     node *stepping;
     uint64_t lives, requests_open;
     rt_id queues[TYPES];

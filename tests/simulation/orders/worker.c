@@ -211,13 +211,13 @@ static void plan(site *s, run *r, uint32_t type) {
     if (r->cancel) r->words.say = site_chance(s, 300) ? SAY_CRASH : SAY_ANSWER;
     r->put_ms = INT64_MAX;
     r->tell_ms = s->now_ms + site_draw(s, 1, 400);
-    if (r->words.say == SAY_TIMEOUT) r->tell_ms = s->now_ms + RUN_LIMIT_MS + site_draw(s, 0, 1000);
+    if (r->words.say == SAY_TIMEOUT) r->tell_ms = s->now_ms + s->run_limit_ms + site_draw(s, 0, 1000);
     if (r->words.say == SAY_NOTHING) r->tell_ms = INT64_MAX;
     else if (!s->calm && !r->cancel && site_chance(s, 40)) // too late
-        r->tell_ms = s->now_ms + RUN_LIMIT_MS + MARGIN_MS + site_draw(s, 0, 9000);
+        r->tell_ms = s->now_ms + s->run_limit_ms + MARGIN_MS + site_draw(s, 0, 9000);
     if (r->words.say != SAY_ACCEPT) return;
     const int64_t answer_ms = site_draw(s, 1, site_chance(s, 500) ? 400 : ANSWER_LIMIT_S * 1300);
-    const int64_t lost_ms = RUN_LIMIT_MS + MARGIN_MS + site_draw(s, 0, 10);
+    const int64_t lost_ms = s->run_limit_ms + MARGIN_MS + site_draw(s, 0, 10);
     // At times before it is accepted, when nobody wants it any more, or just when it is given up.
     if (site_chance(s, 900)) r->put_ms = s->now_ms + answer_ms;
     if (!site_chance(s, 200)) return;
