@@ -245,8 +245,9 @@ static void check_brakes(const batch *b, uint32_t type) {
     holding h = {.queue = q.id, .since_ms = k->circuit_since_ms, .batch = b};
     const rt_job_range all = {.index = RT_INDEX_ALL, .queue = q.id};
     MUST(f, rt_view_jobs(b->after, &all, count_probe, &h) == RT_OK, "calls that are held");
-    const bool turned = f->jumped_ms >= f->now_ms - 60000;
-    if (!turned) MUST(f, h.probes + k->probes <= 2, "%u probes under way, %u succeeded", h.probes, k->probes);
+    // After the clock was set back leases of before look younger than they are.
+    if (!f->set_back)
+        MUST(f, h.probes + k->probes <= 2, "%u probes under way, %u succeeded", h.probes, k->probes);
 }
 
 void account_landed(void *ctx, rt_view *before, rt_view *after) {

@@ -109,6 +109,7 @@ static void jump(farm *f) {
     const int64_t by_ms = farm_draw(f, -30000, 30000);
     f->offset_ms += farm_chance(f, 250) ? by_ms * 10 : by_ms / 10;
     f->jumped_ms = f->now_ms;
+    f->set_back = f->set_back || by_ms < 0;
     for (uint32_t i = 0; i < f->nodes_count; i++) f->nodes[i].wake_ms = f->now_ms;
     f->jump_ms = f->now_ms + farm_draw(f, 5000, 60000);
 }

@@ -141,6 +141,7 @@ struct farm {
     int64_t now_ms, offset_ms; /* virtual from 0; wall = virtual + offset */
     int64_t jump_ms, crash_ms, flip_ms; /* virtual: when next */
     int64_t jumped_ms;         /* virtual: when the clock last jumped */
+    bool set_back;             /* it has been, at some time */
     bool calm;                 /* faults have stopped */
     rt_memory_disk *disk;
     node nodes[NODES_MAX];
