@@ -1,4 +1,5 @@
 #include "face/common/payload.h"
+#include "face/events/batch.h"
 #include "face/events/parts.h"
 
 enum { WAIT_MS_MAX = 60000, LEASE_S_PRESET = 60, WORKER_MAX = 128 };
@@ -71,7 +72,10 @@ static bool read_claim(rt_exchange *x, json_t *body, rt_call_claim *c, int64_t *
     }
     c->limit = (uint32_t)limit;
     c->lease_s = (uint32_t)lease_s;
-    return rt_event_text_is_right(x, "\"worker\"", c->worker, WORKER_MAX);
+    rt_err err = {0};
+    if (rt_event_text_check("\"worker\"", c->worker, WORKER_MAX, &err) == RT_OK) return true;
+    rt_problem(x, 400, "%s", err.msg);
+    return false;
 }
 
 void rt_page_event_claim(rt_exchange *x) {

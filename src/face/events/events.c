@@ -1,7 +1,5 @@
 #include "face/events/events.h"
 
-#include "base/utf8.h"
-#include "face/common/target.h"
 #include "face/events/parts.h"
 
 static const rt_route TYPES[] = {
@@ -70,12 +68,6 @@ bool rt_param_type(rt_exchange *x, size_t i, rt_str *out) {
     if (rt_call_type_name_is_valid(*out)) return true;
     rt_problem(x, 400, "An event type is 1 to %d letters, digits, '.', '_', '-' or ':'.",
                RT_CALL_TYPE_NAME_MAX);
-    return false;
-}
-
-bool rt_event_text_is_right(rt_exchange *x, const char *what, rt_str text, size_t max) {
-    if (text.len <= max && rt_utf8_is_valid(text) && !rt_target_has_control(text)) return true;
-    rt_problem(x, 400, "%s has at most %zu bytes of UTF-8 without control characters.", what, max);
     return false;
 }
 

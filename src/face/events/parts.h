@@ -11,10 +11,6 @@ enum { RT_EVENT_TYPES_PAGE_DEFAULT = 100, RT_EVENT_TYPES_PAGE_MAX = 1000 };
 
 /* The i-th path parameter as the name of an event type. False: replied with 400. */
 bool rt_param_type(rt_exchange *x, size_t i, rt_str *out);
-/* Is `text` at most `max` bytes of UTF-8 without control characters? False: replied with 400 that names
- * `what`. */
-bool rt_event_text_is_right(rt_exchange *x, const char *what, rt_str text, size_t max);
-
 /* What a refused command means; `what` is not there, if it is RT_E_ABSENT. RT_E_FENCED has `fenced` as its
  * "code". */
 void rt_problem_event(rt_exchange *x, const rt_command *cmd, const char *what, const char *fenced);
