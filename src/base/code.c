@@ -1,20 +1,7 @@
 #include "base/code.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-rt_code rt_fail(rt_err *err, rt_code code, int sys_errno, const char *fmt, ...) {
-    RT_ASSERT(code != RT_OK);
-    if (err == NULL) return code;
-    err->code = code;
-    err->sys_errno = sys_errno;
-    va_list args;
-    va_start(args, fmt);
-    (void)vsnprintf(err->msg, sizeof err->msg, fmt, args);
-    va_end(args);
-    return code;
-}
 
 const char *rt_code_name(rt_code code) {
     static const char *const NAMES[RT_CODE_COUNT] = {

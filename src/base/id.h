@@ -7,8 +7,6 @@
 #define RT_BASE_ID_H
 #include "base/str.h"
 
-typedef uint64_t rt_id;
-
 enum { RT_ID_TEXT_LEN = 24 };
 typedef struct rt_id_text {
     char s[RT_ID_TEXT_LEN + 1]; /* NUL-terminated */

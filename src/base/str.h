@@ -3,21 +3,7 @@
  * rt_str never owns and need not end in NUL. rt_buf owns what it holds. */
 #ifndef RT_BASE_STR_H
 #define RT_BASE_STR_H
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "base/code.h"
-
-typedef struct rt_str {
-    const char *ptr; /* may be NULL only if len == 0 */
-    size_t len;
-} rt_str;
-
-#define RT_STR(literal) ((rt_str){.ptr = "" literal, .len = sizeof(literal) - 1})
-#define RT_STR_EMPTY ((rt_str){.ptr = "", .len = 0})
-/* For printf's "%.*s". */
-#define RT_STR_ARG(s) (int)(s).len, ((s).ptr != NULL ? (s).ptr : "")
 
 rt_str rt_str_of(const char *nul_terminated); /* NULL gives the empty string */
 bool rt_str_eq(rt_str a, rt_str b);

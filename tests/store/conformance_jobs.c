@@ -10,7 +10,7 @@ static rt_job_range in(rt_job_index index, rt_id queue) {
 static const rt_job_index INDEXES[] = {RT_INDEX_READY, RT_INDEX_DUE, RT_INDEX_FREE, RT_INDEX_ALL, RT_INDEX_DEAD};
 enum { INDEX_COUNT = sizeof INDEXES / sizeof INDEXES[0] };
 
-/* The table of port/store.h, rule 4: state by index. */
+/* The table of retryd/store.h, rule 4: state by index. */
 static const bool PUSH[RT_JOB_STATE_COUNT][INDEX_COUNT] = {
     /*                     ready  due    free   all    dead */
     [RT_JOB_READY]     = { true,  false, false, false, false },

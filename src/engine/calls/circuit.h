@@ -1,4 +1,4 @@
-/* circuit.h: the brakes of a queue (port/record.h) put on and taken off: by what attempts learn, by time, by an operator. */
+/* circuit.h: the brakes of a queue (rt_brakes) put on and taken off: by what attempts learn, by time, by an operator. */
 #ifndef RT_ENGINE_CALLS_CIRCUIT_H
 #define RT_ENGINE_CALLS_CIRCUIT_H
 #include "engine/calls/call_type.h"

@@ -1,5 +1,5 @@
 /* job.c: one job's state record with the indexes and counters that follow from it (the table in
- * port/store.h). */
+ * retryd/store.h). */
 #include <string.h>
 
 #include "store/lmdb/inside.h"

@@ -149,7 +149,7 @@ static bool tidy(rt_store *store, int64_t now_ms, uint32_t ops_max) {
 static rt_code load(rt_store *store, rt_err *err) {
     (void)store;
     (void)err;
-    return RT_OK; // nothing is ever wanted: see AGAIN in port/store.h
+    return RT_OK; // nothing is ever wanted: see AGAIN in retryd/store.h
 }
 
 static rt_code view(rt_store *store, rt_view **out, rt_err *err) {
