@@ -115,7 +115,9 @@ static void stored__cursor_comes_back_whole(void **state) {
     const rt_cursor c = {
         .id = 1, .kind = RT_CURSOR_DEAD, .queue = 2, .after = 3, .last = 4, .from = 5, .after_queue = 6,
         .reason = RT_REASON_UNSUBSCRIBED, .keep_dead = true, .confirmed_only = true, .remove = true,
-        .filter = {.queue = 7, .owner = 8, .reason = RT_REASON_REJECTED}, .rate = 9, .next_ms = 10,
+        .filter = {.queue = 7, .owner = 8, .reason = RT_REASON_REJECTED, .failure = RT_REASON_TIMEOUT, .status_low = 500,
+                   .status_high = 599, .after_ms = 11, .before_ms = 12, .told = RT_STR("r"), .text = RT_STR("t")},
+        .rate = 9, .next_ms = 10,
     };
     const rt_str value = rt_cursor_encode(*state, &c);
     rt_cursor got = {.id = 0};
@@ -132,6 +134,13 @@ static void stored__cursor_comes_back_whole(void **state) {
     assert_int_equal(got.filter.queue, 7);
     assert_int_equal(got.filter.owner, 8);
     assert_int_equal(got.filter.reason, RT_REASON_REJECTED);
+    assert_int_equal(got.filter.failure, RT_REASON_TIMEOUT);
+    assert_int_equal(got.filter.status_low, 500);
+    assert_int_equal(got.filter.status_high, 599);
+    assert_int_equal(got.filter.after_ms, 11);
+    assert_int_equal(got.filter.before_ms, 12);
+    assert_true(rt_str_eq(got.filter.told, RT_STR("r")));
+    assert_true(rt_str_eq(got.filter.text, RT_STR("t")));
     assert_int_equal(got.rate, 9);
     assert_int_equal(got.next_ms, 10);
 }
