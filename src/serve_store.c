@@ -1,9 +1,11 @@
 #include "serve_store.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "os/clock.h"
 #include "store/lmdb/store_lmdb.h"
+#include "store/plugin/store_plugin.h"
 #include "store/postgres/store_postgres.h"
 
 /* The faces ask for the time without saying whom. A process serves one store. */
@@ -42,16 +44,39 @@ static rt_code open_postgres(const rt_config *c, const char *url, rt_store **out
     return rt_store_postgres_open(&cfg, out, err);
 }
 
+/* "FILE" or "FILE?REST". */
+static rt_code open_plugin(const rt_config *c, rt_str text, rt_store **out, rt_err *err) {
+    rt_str file;
+    rt_str rest;
+    if (!rt_str_cut(text, '?', &file, &rest)) rest = RT_STR_EMPTY;
+    char *path = rt_str_dup(file);
+    char *what = rt_str_dup(rest);
+    rt_code code = path != NULL && what != NULL ? RT_OK : rt_fail(err, RT_E_NOMEM, 0, "the store's URL");
+    const rt_store_plugin_config cfg = {
+        .path = path,
+        .rest = what,
+        .retention = retention_of(c),
+        .disk_reserve_bytes = c->store_disk_reserve_bytes,
+    };
+    if (code == RT_OK) code = rt_store_plugin_open(&cfg, out, err);
+    free(path);
+    free(what);
+    return code;
+}
+
 rt_code rt_serve_store_open(const rt_config *config, const char *url, rt_store **out, rt_err *err) {
     const rt_str text = rt_str_of(url);
     const rt_str lmdb = RT_STR("lmdb:");
+    const rt_str plugin = RT_STR("plugin:");
     rt_code code;
     if (rt_str_starts(text, RT_STR("postgresql://")) || rt_str_starts(text, RT_STR("postgres://"))) {
         code = open_postgres(config, url, out, err);
     } else if (rt_str_starts(text, lmdb) && text.len > lmdb.len) {
         code = open_lmdb(config, url + lmdb.len, out, err);
+    } else if (rt_str_starts(text, plugin) && text.len > plugin.len) {
+        code = open_plugin(config, rt_str_of(url + plugin.len), out, err);
     } else { // not repeated: what is mistyped may hold a password
-        return rt_fail(err, RT_E_INVALID, 0, "--store takes lmdb:DIR or postgresql://…");
+        return rt_fail(err, RT_E_INVALID, 0, "--store takes lmdb:DIR, postgresql://… or plugin:FILE?REST");
     }
     if (code == RT_OK && (*out)->ops->now_ms != NULL) atomic_store(&clock_store, *out);
     return code;

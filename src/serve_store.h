@@ -4,8 +4,8 @@
 #include "config.h"
 #include "port/store.h"
 
-/* "lmdb:DIR", "postgresql://…" or "postgres://…". RT_OK: an owned store, which is also the clock of rt_serve_now_ms until
- * rt_serve_store_close. */
+/* "lmdb:DIR", "postgresql://…", "postgres://…" or "plugin:FILE?REST". RT_OK: an owned store, which is also the clock of
+ * rt_serve_now_ms until rt_serve_store_close. */
 RT_MUST_USE rt_code rt_serve_store_open(const rt_config *config, const char *url, rt_store **out, rt_err *err);
 void rt_serve_store_close(rt_store *store); /* NULL is a no-op */
 

@@ -210,4 +210,52 @@ typedef struct rt_retention {
     uint64_t events; /* >= 1 */
 } rt_retention;
 
+/* ---- a store of one's own -------------------------------------------------------------------------------------------
+ * A shared object with one function is a store, and `retryd serve --store plugin:FILE?REST` serves from it:
+ *
+ *     static const struct retryd_store_plugin plugin = RETRYD_STORE_PLUGIN("sqlite", open_store);
+ *     RETRYD_STORE(plugin)
+ *
+ *     cc -shared -fPIC -o my_store.so my_store.c
+ *
+ * It is C11 against this header alone, and linked with nothing of retryd. It runs within the server: where it crashes,
+ * the server does. docs/stores.md says how to write one and how to let the conformance suite run on it; examples/store
+ * is one. */
+
+/* Raised when what stands in this header changes its meaning. */
+#define RETRYD_STORE_ABI 1u
+
+/* Lent for the call of `open`. */
+struct retryd_store_config {
+    uint32_t size;               /* of this struct; fields are only ever added at its end */
+    const char *rest;            /* what stands behind the '?', for the store to understand; "": nothing */
+    rt_retention retention;
+    uint64_t disk_reserve_bytes; /* with less free on its disk, a change that does not free is RT_E_FULL; 0: no reserve */
+};
+
+/* What both sides must agree on to the byte. */
+#define RETRYD_STORE_STRUCTS(X) \
+    X(rt_err) X(rt_job) X(rt_queue) X(rt_lease) X(rt_doc) X(rt_event) X(rt_op) X(rt_guard) X(rt_change) X(rt_job_range) \
+    X(rt_expiry) X(rt_wake) X(rt_counts) X(rt_view_ops) X(rt_store_ops) X(rt_store)
+#define RETRYD_STORE_SIZE_FIELD(type) uint32_t type##_size;
+#define RETRYD_STORE_SIZE_VALUE(type) .type##_size = sizeof(type),
+
+struct retryd_store_plugin {
+    uint32_t abi;     /* RETRYD_STORE_ABI */
+    uint32_t size;    /* of this struct */
+    const char *name; /* for people */
+    /* RT_OK: an owned *out. Otherwise *err says what is wrong, in words for an operator: RT_E_INVALID with the REST that
+     * was given, RT_E_UNAVAILABLE while somebody else owns the data, … */
+    rt_code (*open)(const struct retryd_store_config *config, rt_store **out, rt_err *err);
+    RETRYD_STORE_STRUCTS(RETRYD_STORE_SIZE_FIELD)
+};
+
+#define RETRYD_STORE_PLUGIN(name_, open_) \
+    {.abi = RETRYD_STORE_ABI, .size = sizeof(struct retryd_store_plugin), .name = (name_), .open = (open_), \
+     RETRYD_STORE_STRUCTS(RETRYD_STORE_SIZE_VALUE)}
+
+/* The one symbol, and its body. */
+__attribute__((visibility("default"))) const struct retryd_store_plugin *retryd_store_plugin_v1(void);
+#define RETRYD_STORE(plugin) const struct retryd_store_plugin *retryd_store_plugin_v1(void) { return &(plugin); }
+
 #endif
