@@ -134,7 +134,11 @@ static void note_call(rt_engine *e, const rt_job *job) {
 static uint32_t type_of_call(rt_engine *e, const rt_tx *tx, rt_id queue) {
     const uint32_t known = rt_call_metrics_find(&e->metrics.calls, queue);
     rt_queue record;
-    if (known < RT_CALL_TYPES_COUNTED || rt_view_queue(tx->view, queue, &record) != RT_OK) return known;
+    if (known < RT_CALL_TYPES_COUNTED) return known;
+    rt_code code = rt_view_queue(tx->view, queue, &record);
+    // Once for each type: the decision itself had no need of it.
+    if (code == RT_E_AGAIN && rt_store_load(e->store, &e->err) == RT_OK) code = rt_view_queue(tx->view, queue, &record);
+    if (code != RT_OK) return known;
     return rt_call_metrics_add(&e->metrics.calls, queue, record.name);
 }
 
@@ -184,12 +188,14 @@ static bool lets_workers_on(const rt_queue *was, const rt_queue *now) {
     if (now->kind == RT_QUEUE_WORK || was == NULL) return now->kind == RT_QUEUE_WORK;
     if (now->kind != RT_QUEUE_CALLS) return false;
     const rt_brakes *a = &was->brakes, *b = &now->brakes;
-    return a->circuit != b->circuit || a->forced != b->forced || a->probes != b->probes || a->pace_ms == b->pace_ms;
+    return a->circuit != b->circuit || a->forced != b->forced || a->probes != b->probes ||
+           a->pace_until_ms == b->pace_until_ms;
 }
 
-static void note_queue(rt_engine *e, const rt_queue *was, const rt_queue *queue) {
-    if (lets_workers_on(was, queue)) rt_waiting_wake_all(e); // it may have been resumed
-    rt_lane *lane = rt_map_get(&e->schedule.lanes, queue->id);
+/* now NULL: it is gone, and with it whatever held its jobs up. */
+static void note_queue(rt_engine *e, const rt_queue *was, const rt_queue *now) {
+    if (now != NULL && lets_workers_on(was, now)) rt_waiting_wake_all(e); // it may have been resumed
+    rt_lane *lane = rt_map_get(&e->schedule.lanes, now != NULL ? now->id : was->id);
     if (lane == NULL) return;
     lane->known = false;
     rt_schedule_turn(&e->schedule, lane);
@@ -251,7 +257,7 @@ static void note_change(rt_engine *e, const rt_tx *tx) {
             count_type(e, tx, i);
             break;
         case RT_OP_QUEUE:
-            if (op->queue.now != NULL) note_queue(e, op->queue.was, op->queue.now);
+            note_queue(e, op->queue.was, op->queue.now);
             break;
         case RT_OP_LEASE:
             if (op->lease.now != NULL) note_expiry(e, op->lease.now->until_ms);

@@ -19,7 +19,7 @@ static const rt_pg_column JOBS[] = {
     BIG(rt_job, last_event), BIG(rt_job, key_hash),    BIG(rt_job, placed_ms),  BIG(rt_job, expires_ms),
     BIG(rt_job, attempt),    BIG(rt_job, claims),      BIG(rt_job, interval_ms), BIG(rt_job, ttl_s),
     BIG(rt_job, generation), BIG(rt_job, body_bytes),  SMALL(rt_job, reason),   SMALL(rt_job, flags),
-    MEDIUM(rt_job, delay_s),
+    MEDIUM(rt_job, delay_s), MEDIUM(rt_job, bucket),
 };
 static const rt_pg_column QUEUES[] = {
     BIG(rt_queue, id),

@@ -24,7 +24,7 @@ static const char *const STEPS_1[] = {
     "lease bigint NOT NULL, last_event bigint NOT NULL, key_hash bigint NOT NULL, placed_ms bigint NOT NULL, "
     "expires_ms bigint NOT NULL, attempt bigint NOT NULL, claims bigint NOT NULL, interval_ms bigint NOT NULL, "
     "ttl_s bigint NOT NULL, generation bigint NOT NULL, body_bytes bigint NOT NULL, reason smallint NOT NULL, "
-    "flags smallint NOT NULL, delay_s integer NOT NULL) WITH (fillfactor = 80)",
+    "flags smallint NOT NULL, delay_s integer NOT NULL, bucket integer NOT NULL) WITH (fillfactor = 80)",
     "CREATE INDEX IF NOT EXISTS retryd_jobs_ready ON retryd_jobs (id) WHERE state = 1",
     "CREATE INDEX IF NOT EXISTS retryd_jobs_due ON retryd_jobs (queue, due_ms, id) "
     "WHERE (state = 2 OR (state = 4 AND (flags & 1) = 0))",

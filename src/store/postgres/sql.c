@@ -230,17 +230,22 @@ static const struct {
      "SELECT queue, due_ms FROM w"},
 };
 
-/* Index scans in the order of the arrays: no plan that a table's sudden growth could turn, and locks in key order.
- * A node that is stopped with rows locked must not hold up the others: its session is ended. */
+const char *const RT_SQL_PLANNER[RT_SQL_PLANNER_COUNT][2] = {
+    {"enable_hashjoin", "off"}, {"enable_mergejoin", "off"}, {"enable_seqscan", "off"}, {"enable_bitmapscan", "off"},
+    {"enable_sort", "off"},     {"jit", "off"},              {"plan_cache_mode", "force_generic_plan"},
+};
+
+/* A node that is stopped with rows locked must not hold up the others: its session is ended. */
 static void make_settings(rt_buf *b, const rt_sql_flavour *flavour) {
-    static const char *const PLANNER[] = {"enable_hashjoin", "enable_mergejoin", "enable_seqscan", "jit"};
     rt_buf_addf(b,
                 "SELECT " CLOCK_MS ", set_config('statement_timeout', '%u', true), "
                 "set_config('lock_timeout', '2000', true), "
                 "set_config('idle_in_transaction_session_timeout', '5000', true)",
                 flavour->statement_ms);
-    for (size_t i = 0; flavour->planner && i < sizeof PLANNER / sizeof PLANNER[0]; i++)
-        rt_buf_addf(b, ", set_config('%s', 'off', true)", PLANNER[i]);
+    for (int i = 0; i < RT_SQL_PLANNER_COUNT; i++) {
+        if (flavour->planner[i])
+            rt_buf_addf(b, ", set_config('%s', '%s', true)", RT_SQL_PLANNER[i][0], RT_SQL_PLANNER[i][1]);
+    }
 }
 
 static bool keep(const char *texts[], int number, rt_buf *b, rt_arena *arena) {

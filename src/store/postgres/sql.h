@@ -51,9 +51,14 @@ enum rt_sql {
     RT_SQL_COUNT
 };
 
+/* Index scans in the order of the arrays, by one plan for ever: none that a table's sudden growth could turn, and locks are
+ * taken in key order. A server that lacks one of these plans in its own way. */
+enum { RT_SQL_PLANNER_COUNT = 7 };
+extern const char *const RT_SQL_PLANNER[RT_SQL_PLANNER_COUNT][2]; /* setting, value */
+
 /* What the server can do. */
 typedef struct rt_sql_flavour {
-    bool planner;         /* PostgreSQL's planner settings are there */
+    bool planner[RT_SQL_PLANNER_COUNT]; /* it has the setting */
     uint32_t statement_ms;
 } rt_sql_flavour;
 

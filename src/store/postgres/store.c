@@ -379,9 +379,18 @@ static rt_code keep_url(char out[RT_PG_TEXT_MAX], const char *url, rt_err *err) 
     return RT_OK;
 }
 
-static bool is_true(PGconn *conn, const char *sql) {
-    PGresult *r = PQexec(conn, sql);
-    const bool yes = PQresultStatus(r) == PGRES_TUPLES_OK && PQntuples(r) == 1 && PQgetvalue(r, 0, 0)[0] == 't';
+static bool has_setting(PGconn *conn, const char *name) {
+    const char *const values[] = {name};
+    PGresult *r = PQexecParams(conn, "SELECT 1 FROM pg_settings WHERE name = $1", 1, NULL, values, NULL, NULL, 0);
+    const bool yes = PQresultStatus(r) == PGRES_TUPLES_OK && PQntuples(r) == 1;
+    PQclear(r);
+    return yes;
+}
+
+/* In a database that has no LISTEN, shouting would end the transaction. */
+static bool has_notify(PGconn *conn) {
+    PGresult *r = PQexec(conn, "SELECT pg_notify('retryd_probe', '')");
+    const bool yes = PQresultStatus(r) == PGRES_TUPLES_OK;
     PQclear(r);
     return yes;
 }
@@ -398,11 +407,9 @@ static void sweep(PGconn *conn) {
 }
 
 static rt_code read_server(rt_pg *s, PGconn *conn, rt_err *err) {
-    const rt_sql_flavour flavour = {
-        .planner = is_true(conn, "SELECT version() LIKE 'PostgreSQL%'"),
-        .statement_ms = s->statement_ms,
-    };
-    s->can_shout = flavour.planner;
+    rt_sql_flavour flavour = {.statement_ms = s->statement_ms};
+    for (int i = 0; i < RT_SQL_PLANNER_COUNT; i++) flavour.planner[i] = has_setting(conn, RT_SQL_PLANNER[i][0]);
+    s->can_shout = has_notify(conn);
     if (!rt_sql_make(s->texts, &flavour, &s->life)) return rt_fail(err, RT_E_NOMEM, ENOMEM, "statements");
     const int64_t sent_ms = rt_boot_ms();
     PGresult *r = PQexecParams(conn, s->texts[RT_SQL_CLOCK], 0, NULL, NULL, NULL, NULL, 1);
