@@ -50,6 +50,19 @@ static run *last_run(site *s, const order *o, uint32_t attempt) {
 
 /* ---- a task that has ended ----------------------------------------------------------------------------- */
 
+/* Jumps of the clock before something was decided at `wall_ms`: what stands in the future was decided
+ * before the last. */
+static uint32_t jumps_before(const site *s, int64_t wall_ms) {
+    return wall_ms > site_wall_ms(s) ? s->jumps - 1 : s->jumps;
+}
+
+/* How long a lease is at first: of a run, or, with one owner, of a worker that answers later. */
+static int64_t lease_ms(const site *s) {
+    const int64_t run_ms = s->run_limit_ms + rt_engine_settings_default().lease_margin_ms;
+    if (s->nodes_count == 1) return ANSWER_LIMIT_S * 1000;
+    return run_ms < LEASE_MS ? run_ms : LEASE_MS;
+}
+
 /* 6: nobody loses a task before its time. A clock that was set back may hasten it. */
 static void check_lost(site *s, const order *o, const rt_event *e, const run *r) {
     const int64_t limit_ms = s->run_limit_ms + rt_engine_settings_default().lease_margin_ms;
@@ -88,7 +101,7 @@ static void take(site *s, order *o, const rt_order *found, const rt_event *e) {
     MUST(s, now.status != RT_ORDER_PENDING || e->delay_ms == delay_ms, "10: waits %u ms", e->delay_ms);
     now.attempts++;
     now.due_ms = e->at_ms + delay_ms;
-    now.due_jumps = s->jumps;
+    now.due_jumps = jumps_before(s, e->at_ms);
     *o = now;
     s->taken++;
     s->lost += lost;
@@ -122,7 +135,7 @@ static void first_sight(site *s, order *o, const rt_order *found) {
     o->job = found->job;
     o->created_ms = found->created_ms;
     o->due_ms = found->created_ms;
-    o->due_jumps = s->jumps;
+    o->due_jumps = jumps_before(s, found->created_ms);
     o->status = RT_ORDER_PENDING;
     (void)snprintf(o->task, sizeof o->task, "create_order");
     (void)snprintf(o->args, sizeof o->args, "[]");
@@ -141,7 +154,7 @@ static void check_task(site *s, order *o, const rt_job *job) {
     }
     if (job->state != RT_JOB_LEASED || job->lease == o->image.lease) return;
     o->leases[o->leases_count++ % LEASES_MAX] = job->lease;
-    o->lease_jumps = s->jumps;
+    o->lease_jumps = jumps_before(s, job->due_ms - lease_ms(s));
     if (o->wake_asked) o->due_ms = 0; // woken and taken in one batch
 }
 

@@ -96,6 +96,8 @@ static void step(site *s, node *n) {
     if (n->wake_ms < s->now_ms) n->wake_ms = s->now_ms;
     const bool untold = s->lmdb == NULL && rt_store_memory_untold(n->store) > 0;
     if (untold && n->wake_ms > s->now_ms + 5) n->wake_ms = s->now_ms + 5;
+    // What was decided by one clock is begun by another.
+    if (untold && s->jump_ms != INT64_MAX && site_chance(s, 20)) s->jump_ms = s->now_ms;
     // Most of all while it has the lock, which is but for a moment.
     const bool holds = s->lock.token != 0 && rt_str_eq(s->lock.holder, rt_str_of(n->name));
     if (!s->calm && site_chance(s, holds ? 200 : 3)) n->paused_until_ms = s->now_ms + site_draw(s, 1, 15000);

@@ -19,6 +19,7 @@ enum {
     TEXT_MAX = 1200,
     ACTIVE_MS = 90000, /* virtual; faults stop then */
     ANSWER_LIMIT_S = 10,
+    LEASE_MS = 8000, /* of a run, until it is renewed */
     HTTP_ATTEMPTS_MAX = 4,
     PERIOD_MS = 3000,
     LOCK_TIMEOUT_MS = 9000

@@ -220,6 +220,7 @@ static void plan(site *s, run *r, uint32_t type) {
     const int64_t lost_ms = s->run_limit_ms + MARGIN_MS + site_draw(s, 0, 10);
     // At times before it is accepted, when nobody wants it any more, or just when it is given up.
     if (site_chance(s, 900)) r->put_ms = s->now_ms + answer_ms;
+    if (site_chance(s, 300)) r->put_ms = r->tell_ms + site_draw(s, 0, 6); // in the same moment
     if (!site_chance(s, 200)) return;
     r->tell_ms = INT64_MAX;
     r->put_ms = s->now_ms + lost_ms;
