@@ -196,6 +196,37 @@ static void circuit__switched_off_by_its_type_lets_go_at_once(void **state) {
     assert_true(r->count > 0);
 }
 
+static void circuit__of_a_type_that_is_deleted_holds_up_nothing(void **state) {
+    rig *r = *state;
+    rig_put(r, rig_type("http://t/"));
+    rig_order(r, RT_CIRCUIT_FORCE_OPEN);
+    rt_id ids[3];
+    rig_schedule(r, 3, ids);
+    assert_int_equal(r->started, 0);
+    rt_call_type_delete c;
+    rt_call_type_delete_init(&c);
+    c.tenant = RT_STR("p");
+    c.name = RT_STR("t");
+    assert_int_equal(rig_run(r, &c.cmd), RT_E_FENCED);
+    c.force = true;
+    // One more comes in in the same step, and is still in the FIFO when the type goes.
+    rt_call_item item = {.payload = RT_STR("x")};
+    rt_calls_schedule s;
+    rt_calls_schedule_init(&s);
+    s.tenant = RT_STR("p");
+    s.type = RT_STR("t");
+    s.items = &item;
+    s.count = 1;
+    bool done;
+    s.cmd.done = c.cmd.done;
+    s.cmd.ctx = &done;
+    rt_engine_submit(r->engine, &s.cmd);
+    assert_int_equal(rig_run(r, &c.cmd), RT_OK);
+    rig_pass(r, 1000);
+    for (int i = 0; i < 3; i++) assert_int_equal(rig_job(r, ids[i]).state, RT_JOB_DONE);
+    assert_int_equal(rig_job(r, item.id).state, RT_JOB_DONE);
+}
+
 /* ---- workers ------------------------------------------------------------------------------------------- */
 
 static void workers__feed_the_circuit_and_wait_for_it(void **state) {
@@ -354,6 +385,7 @@ int main(void) {
         CASE(circuit__what_waits_too_long_behind_it_is_dead),
         CASE(circuit__forced_by_an_operator_stays_so_until_auto),
         CASE(circuit__switched_off_by_its_type_lets_go_at_once),
+        CASE(circuit__of_a_type_that_is_deleted_holds_up_nothing),
         CASE(workers__feed_the_circuit_and_wait_for_it),
         CASE(workers__outcomes_of_before_are_no_probes),
         CASE(workers__wait_for_the_rate),

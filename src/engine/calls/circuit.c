@@ -150,6 +150,7 @@ rt_code rt_brakes_learn(rt_tx *tx, const rt_queue *queue, const rt_call_type *ty
 /* ---- the machine's ------------------------------------------------------------------------------------- */
 
 bool rt_circuit_has_brakes(const rt_queue *queue) {
+    if (queue->gone) return false; // a job's turn is its end there
     return queue->kind == RT_QUEUE_CALLS || queue->brakes.forced ||
            queue->brakes.circuit != RT_CIRCUIT_CLOSED;
 }
