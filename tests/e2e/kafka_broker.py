@@ -1,7 +1,8 @@
 """Apache Kafka for the tests: one real node (KRaft), fetched once from Maven Central, on free ports and in a folder that goes
 away with it.
 
-    kafka_broker.py fetch    fetches it now and says so loudly where that cannot be done
+    kafka_broker.py fetch          fetches it now and says so loudly where that cannot be done
+    kafka_broker.py run COMMAND…   runs COMMAND with a broker's address in RETRYD_TEST_KAFKA
 """
 import fcntl
 import hashlib
@@ -19,6 +20,8 @@ from server import ROOT, die_with_parent, wait_until
 POM = os.path.join(ROOT, "tests", "kafka", "pom.xml")
 READY = re.compile(r"Kafka Server started")
 FETCH_SECONDS = 600
+ADDRESS_VARIABLE = "RETRYD_TEST_KAFKA"
+NOT_TESTED = 77  # what meson takes as "skipped"
 
 PROPERTIES = """\
 process.roles=broker,controller
@@ -200,10 +203,27 @@ class Broker:
         return found
 
 
-if __name__ == "__main__":
+def run(command):
+    """With a broker of its own; its exit code, or NOT_TESTED."""
+    broker = Broker()
     try:
+        broker.start()
+        return subprocess.run(command, env={**os.environ, ADDRESS_VARIABLE: broker.address}).returncode
+    finally:
+        broker.close()
+
+
+def main(words):
+    try:
+        if words[:1] == ["run"]:
+            return run(words[1:])
         fetch()
+        return 0
     except Unreachable as why:
         print("=" * 110, f"Apache Kafka is not here and cannot be fetched, so ALL TESTS WITH KAFKA ARE SKIPPED: {why}",
               "=" * 110, sep="\n", file=sys.stderr)
-        sys.exit(1)
+        return NOT_TESTED if words[:1] == ["run"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

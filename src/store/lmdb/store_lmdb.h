@@ -19,7 +19,7 @@ typedef struct rt_store_lmdb_config {
     uint64_t map_bytes;          /* largest file size (sparse); 0: RT_LMDB_MAP_BYTES_DEFAULT */
     uint64_t disk_reserve_bytes; /* with less on the file system only changes that free are taken; 0: off */
     rt_retention retention;
-    bool no_sync;                /* for benchmarks: a commit is not on stable storage */
+    bool no_sync;                /* a commit is not on stable storage: for benchmarks, and for a copy of what others keep */
 } rt_store_lmdb_config;
 
 /* Borrows `cfg`. RT_OK: returns owned *out, closed by rt_store_close. Error: *out untouched.
@@ -30,5 +30,17 @@ typedef struct rt_store_lmdb_config {
  * again. An error that leaves LMDB's own state in doubt makes it open the files afresh, as soon as all views
  * are closed; until then there are no batches and no new views. */
 RT_MUST_USE rt_code rt_store_lmdb_open(const rt_store_lmdb_config *cfg, rt_store **out, rt_err *err);
+
+/* ---- for a store that is fed from a log (feed.c) ------------------------------------------------------- */
+
+/* One note beside the records, written and read with them: how far the log has been taken in. */
+enum { RT_LMDB_NOTE_MAX = 64 << 10 };
+/* Replaces the note, as part of the open batch. An error leaves the batch broken. */
+RT_MUST_USE rt_code rt_store_lmdb_put_note(rt_store *store, rt_str note, rt_err *err);
+/* The note as of `view`, one of this store's; lent like its records. RT_E_ABSENT: there never was one. */
+RT_MUST_USE rt_code rt_store_lmdb_note(rt_view *view, rt_str *out);
+/* rt_store_tidy with bounds of its own. *wrote: it changed something. */
+bool rt_store_lmdb_tidy(rt_store *store, const rt_retention *bounds, int64_t now_ms, uint32_t ops_max, bool *wrote);
+RT_MUST_USE rt_code rt_store_lmdb_sync(rt_store *store, rt_err *err); /* all commits so far are on stable storage */
 
 #endif

@@ -1,0 +1,131 @@
+/* inside.h: what the files of this folder share.
+ *
+ *   entry.c     a line of the journal, as bytes
+ *   ledger.c    what is remembered beside the records
+ *   journal.c   lines to Kafka and back
+ *   replay.c    a batch that was decided, by whomever, applied to the copy
+ *   intake.c    lines taken in, one after the other
+ *   copy.c      the copy on this node's disk
+ *   view.c      its views, and who shows which jobs to be taken
+ *   share.c     which jobs are ours to take
+ *   topics.c    the topics: there, and as they have to be
+ *   store.c     opening, closing, the life of a batch */
+#ifndef RT_STORE_KAFKA_INSIDE_H
+#define RT_STORE_KAFKA_INSIDE_H
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "store/kafka/journal.h"
+#include "store/kafka/ledger.h"
+#include "store/kafka/share.h"
+#include "store/kafka/store_kafka.h"
+
+typedef struct rt_ks rt_ks;
+
+enum { RT_KS_NUMBERS = 1 << 14 }; /* a range of numbers */
+#define RT_KS_HOME (UINT64_C(1) << 48) /* of every id: all nodes share one sequence */
+
+/* ---- the copy ------------------------------------------------------------------------------------------ */
+
+typedef struct rt_copy {
+    rt_store *local; /* LMDB */
+    uint64_t no;     /* of its last batch */
+    bool unsure;     /* … whose end is not known */
+    bool behind;     /* something went wrong here: what is stored has to be asked, and read on from there */
+} rt_copy;
+
+/* Opens it, and the ledger in it. What a crash of the machine may have damaged is thrown away. */
+RT_MUST_USE rt_code rt_copy_open(rt_ks *s, rt_err *err);
+/* Throws the copy away and begins an empty one. */
+RT_MUST_USE rt_code rt_copy_renew(rt_ks *s, rt_err *err);
+void rt_copy_close(rt_ks *s);
+/* Ends the open batch together with the ledger as it is then. RT_OK: s->ledger is `next`. Otherwise it is behind. */
+RT_MUST_USE rt_code rt_copy_commit(rt_ks *s, const rt_ledger *next, rt_err *err);
+/* The ledger as it is stored. */
+RT_MUST_USE rt_code rt_copy_read_ledger(rt_ks *s, rt_err *err);
+
+/* ---- views --------------------------------------------------------------------------------------------- */
+
+typedef struct rt_ks_view {
+    rt_view base; /* first */
+    rt_ks *store;
+    rt_view *inner;
+} rt_ks_view;
+
+extern const rt_view_ops rt_ks_view_ops;
+RT_MUST_USE rt_code rt_ks_view_open(rt_ks *s, rt_view **out, rt_err *err);
+
+/* ---- lines --------------------------------------------------------------------------------------------- */
+
+/* What became of the line that we wrote last. */
+typedef struct rt_ks_own {
+    uint64_t no;       /* 0: none */
+    bool seen;         /* it came back … */
+    rt_batch_end end;  /* … and this is what it was */
+    bool fence_seen;   /* all of it that comes now is too late */
+    int64_t tried;     /* position that the copy has if it holds it; 0: not tried */
+} rt_ks_own;
+
+/* Takes in what has come, at most `max` lines. No batch of the copy is open. */
+rt_code rt_ks_take_in(rt_ks *s, uint32_t max, rt_err *err);
+/* Everything up to `high`, or until nothing comes any more. */
+RT_MUST_USE rt_code rt_ks_catch_up(rt_ks *s, int64_t high, rt_err *err);
+/* Numbers that a line of ours got. */
+void rt_ks_grant(rt_ks *s, uint64_t first, uint32_t count);
+/* Reads on from where the copy is. */
+RT_MUST_USE rt_code rt_ks_read_on(rt_ks *s, rt_err *err);
+void rt_ks_note_time(rt_ks *s, int64_t at_ms);
+/* Has the engine step again soon. */
+void rt_ks_wake(const rt_ks *s);
+/* Until something may have come, or so many ms are over. */
+void rt_ks_wait(rt_ks *s, int64_t wait_ms);
+
+/* topics.c. Waits until the topics are there, and looks at them. */
+RT_MUST_USE rt_code rt_ks_topics(rt_ks *s, rt_err *err);
+
+/* ---- the store ----------------------------------------------------------------------------------------- */
+
+typedef enum rt_ks_stage {
+    RT_KS_IDLE,
+    RT_KS_SENT,    /* our line is on its way */
+    RT_KS_FENCING  /* whether it arrived is not known: nothing of it may arrive later */
+} rt_ks_stage;
+
+struct rt_ks {
+    rt_store base; /* first */
+    rt_store_kafka_config cfg;
+    char journal_topic[RT_KAFKA_TOPIC_MAX + 1], retry_topic[RT_KAFKA_TOPIC_MAX + 1];
+    uint64_t node;
+    uint32_t epoch;
+    uint64_t line_no;
+    rt_journal journal;
+    rt_parts parts;
+    rt_ledger ledger; /* as of what the copy holds */
+    rt_copy copy;
+    rt_arena arena;
+    struct {
+        uint64_t next, end;
+    } numbers[2];             /* the first is in use */
+    uint32_t numbers_want;    /* a range has so many */
+    bool numbers_asked;
+    bool numbers_failed;      /* a number was given out that is none: what it is for must not be stored */
+    int64_t numbers_got_ms;   /* monotonic */
+    uint32_t partitions;      /* that the retry topic has */
+    rt_ks_view batch_view;
+    bool open;                /* a batch; the copy's is open too */
+    bool wrote;               /* … with something in it */
+    bool broken;              /* … that can only fail: `why` */
+    rt_buf line;              /* … as it goes to the journal */
+    rt_ks_stage stage;
+    rt_ks_own own;
+    uint64_t commit_no;
+    int64_t fence_at_ms;      /* monotonic: when to write the fence again */
+    bool ended;
+    rt_batch_end end;
+    rt_err why;
+    bool woken;               /* others have written */
+    _Atomic int64_t at_ms;    /* the latest time that a node has written */
+    rt_share *share;          /* NULL: all is ours */
+};
+
+#endif

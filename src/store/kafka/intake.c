@@ -1,0 +1,171 @@
+/* intake.c: lines of the journal, taken in one after the other. */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "os/clock.h"
+#include "store/kafka/inside.h"
+#include "store/kafka/replay.h"
+
+enum { CATCH_UP_STALL_MS = 30000, CATCH_UP_LINES = 1000, WAIT_SLICE_MS = 100 };
+
+void rt_ks_wait(rt_ks *s, int64_t wait_ms) {
+    struct pollfd fd = {.fd = s->base.fd, .events = POLLIN};
+    uint64_t count;
+    // In slices: should a wake-up be missed, it costs no more than that.
+    if (poll(&fd, 1, wait_ms < WAIT_SLICE_MS ? (int)wait_ms : WAIT_SLICE_MS) > 0)
+        (void)!read(s->base.fd, &count, sizeof count);
+}
+
+void rt_ks_note_time(rt_ks *s, int64_t at_ms) {
+    if (at_ms > atomic_load(&s->at_ms)) atomic_store(&s->at_ms, at_ms);
+}
+
+void rt_ks_grant(rt_ks *s, uint64_t first, uint32_t count) {
+    const int at = s->numbers[0].next < s->numbers[0].end ? 1 : 0;
+    s->numbers[at].next = first;
+    s->numbers[at].end = first + count;
+    s->numbers_asked = false;
+    s->numbers_got_ms = rt_mono_ms();
+}
+
+/* ---- one line ------------------------------------------------------------------------------------------ */
+
+typedef struct line {
+    rt_entry_head head;
+    int64_t offset; /* of its last record */
+    rt_str payload;
+    bool ours;      /* written by this process */
+} line;
+
+/* RT_OK: it is in the open batch of the copy. RT_E_CONFLICT: it does not count. */
+static rt_code judge(rt_ks *s, const line *l, rt_str items, rt_err *err) {
+    if (rt_ledger_is_fenced(&s->ledger, l->head.node, l->head.epoch))
+        return rt_fail(err, RT_E_CONFLICT, 0, "its node was fenced");
+    return rt_replay(s->copy.local, items, &s->arena, err);
+}
+
+static rt_code take_batch(rt_ks *s, const line *l, rt_str items, rt_ledger *next, rt_err *err) {
+    rt_err why = {0};
+    rt_code code = judge(s, l, items, &why);
+    const bool own = l->ours && l->head.no == s->own.no;
+    if (code == RT_OK) {
+        if (own) s->own.tried = next->position;
+        code = rt_copy_commit(s, next, &why);
+    } else {
+        rt_store_abandon(s->copy.local); // if it does not count, the ledger is stored with the next one that does
+    }
+    if (code != RT_OK && code != RT_E_CONFLICT) {
+        s->copy.behind = true;
+        return rt_fail(err, code, why.sys_errno, "%s", why.msg);
+    }
+    if (own) {
+        s->own.seen = true;
+        s->own.end = code == RT_OK ? RT_BATCH_DURABLE : RT_BATCH_CONFLICT;
+        if (code != RT_OK) s->why = why;
+    } else if (code == RT_OK) {
+        s->woken = true;
+    }
+    return RT_OK;
+}
+
+/* So that a start does not have to read from far behind, although no batch came. */
+static rt_code take_cut(rt_ks *s, rt_ledger *next, int64_t cut, rt_err *err) {
+    if (cut > next->cut && cut <= next->position) next->cut = cut;
+    if (rt_store_batch(s->copy.local, err) == NULL) {
+        s->copy.behind = true;
+        return RT_E_UNAVAILABLE;
+    }
+    return rt_copy_commit(s, next, err);
+}
+
+static rt_code take_line(rt_ks *s, const line *l, rt_err *err) {
+    rt_unpack u = {.rest = l->payload};
+    rt_ledger next = s->ledger;
+    next.position = l->offset + 1;
+    next.from = rt_parts_from(&s->parts, next.position);
+    if (l->head.at_ms > next.at_ms) next.at_ms = l->head.at_ms;
+    uint32_t count = 0;
+    uint64_t first = 0;
+    const bool numbered = l->head.kind == RT_ENTRY_BATCH || l->head.kind == RT_ENTRY_NUMBERS;
+    if (numbered) count = rt_unpack_u32(&u);
+    if (count > 0) first = rt_ledger_take_numbers(&next, count);
+    rt_code code = RT_OK;
+    switch ((rt_entry_kind)l->head.kind) {
+    case RT_ENTRY_BIRTH:
+        if (next.tag == 0) next.tag = rt_unpack_u32(&u);
+        break;
+    case RT_ENTRY_BATCH: code = take_batch(s, l, u.rest, &next, err); break;
+    case RT_ENTRY_FENCE:
+        rt_ledger_fence(&next, l->head.node, l->head.epoch);
+        s->own.fence_seen = s->own.fence_seen || (l->ours && l->head.epoch == s->epoch);
+        break;
+    case RT_ENTRY_CUT: code = take_cut(s, &next, rt_unpack_i64(&u), err); break;
+    case RT_ENTRY_NUMBERS:
+    case RT_ENTRY_KIND_END: break;
+    }
+    if (code != RT_OK) return code;
+    s->ledger = next;
+    rt_ks_note_time(s, next.at_ms);
+    if (l->ours && count > 0) rt_ks_grant(s, first, count);
+    return RT_OK;
+}
+
+/* ---- records ------------------------------------------------------------------------------------------- */
+
+static rt_code take_record(rt_ks *s, int64_t offset, rt_str record, rt_err *err) {
+    if (offset > s->ledger.position) {
+        s->copy.behind = true;
+        return rt_fail(err, RT_E_ABSENT, 0, "lines of the journal are missing: something else deletes them");
+    }
+    line l = {.offset = offset};
+    const bool readable = rt_entry_read_head(&record, &l.head);
+    rt_parts_end end = RT_PARTS_MORE; // what is none of ours says nothing
+    if (readable) end = rt_parts_add(&s->parts, &l.head, offset, record, &l.payload);
+    if (end == RT_PARTS_NOMEM) {
+        s->copy.behind = true;
+        return rt_fail(err, RT_E_NOMEM, ENOMEM, "a line of the journal");
+    }
+    if (offset < s->ledger.position) return RT_OK; // the copy has it already
+    l.ours = l.head.node == s->node;
+    if (end == RT_PARTS_WHOLE) return take_line(s, &l, err);
+    s->ledger.position = offset + 1;
+    s->ledger.from = rt_parts_from(&s->parts, s->ledger.position);
+    return RT_OK;
+}
+
+rt_code rt_ks_take_in(rt_ks *s, uint32_t max, rt_err *err) {
+    rt_code code = RT_OK;
+    if (s->copy.behind) code = rt_ks_read_on(s, err);
+    for (; code == RT_OK && max > 0; max--) {
+        rd_kafka_message_t *m;
+        code = rt_journal_next(&s->journal, &m, err);
+        if (code == RT_E_AGAIN) return RT_OK;
+        if (code != RT_OK) {
+            s->copy.behind = true;
+            return code;
+        }
+        code = take_record(s, m->offset, (rt_str){.ptr = m->payload, .len = m->len}, err);
+        rd_kafka_message_destroy(m);
+    }
+    return code;
+}
+
+rt_code rt_ks_catch_up(rt_ks *s, int64_t high, rt_err *err) {
+    int64_t at = s->ledger.position;
+    int64_t until_ms = rt_mono_ms() + CATCH_UP_STALL_MS;
+    while (s->ledger.position < high) {
+        const rt_code code = rt_ks_take_in(s, CATCH_UP_LINES, err);
+        if (code != RT_OK && code != RT_E_UNAVAILABLE) return code;
+        if (s->ledger.position > at) {
+            at = s->ledger.position;
+            until_ms = rt_mono_ms() + CATCH_UP_STALL_MS;
+        } else if (rt_mono_ms() > until_ms) {
+            return rt_fail(err, RT_E_UNAVAILABLE, 0, "%s cannot be read", s->journal_topic);
+        } else {
+            rt_ks_wait(s, WAIT_SLICE_MS);
+        }
+    }
+    return RT_OK;
+}

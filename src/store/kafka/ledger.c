@@ -1,0 +1,148 @@
+#include "store/kafka/ledger.h"
+
+#include <string.h>
+
+enum { FORMAT = 1 };
+
+/* ---- the ledger ---------------------------------------------------------------------------------------- */
+
+void rt_ledger_init(rt_ledger *l) { *l = (rt_ledger){.numbers = 1}; }
+
+void rt_ledger_encode(const rt_ledger *l, rt_buf *out) {
+    rt_pack_u8(out, FORMAT);
+    rt_pack_u32(out, l->tag);
+    rt_pack_i64(out, l->position);
+    rt_pack_i64(out, l->from);
+    rt_pack_i64(out, l->cut);
+    rt_pack_i64(out, l->at_ms);
+    rt_pack_u64(out, l->numbers);
+    rt_pack_u32(out, l->fences_count);
+    for (uint32_t i = 0; i < l->fences_count; i++) {
+        rt_pack_u64(out, l->fences[i].node);
+        rt_pack_u32(out, l->fences[i].epoch);
+    }
+}
+
+bool rt_ledger_decode(rt_str note, rt_ledger *out) {
+    rt_unpack u = {.rest = note};
+    rt_ledger_init(out);
+    const uint8_t format = rt_unpack_u8(&u);
+    out->tag = rt_unpack_u32(&u);
+    out->position = rt_unpack_i64(&u);
+    out->from = rt_unpack_i64(&u);
+    out->cut = rt_unpack_i64(&u);
+    out->at_ms = rt_unpack_i64(&u);
+    out->numbers = rt_unpack_u64(&u);
+    out->fences_count = rt_unpack_u32(&u);
+    if (u.failed || format != FORMAT || out->numbers == 0 || out->fences_count > RT_LEDGER_FENCES_MAX) return false;
+    if (out->from > out->position || out->cut > out->position) return false;
+    for (uint32_t i = 0; i < out->fences_count; i++) {
+        out->fences[i].node = rt_unpack_u64(&u);
+        out->fences[i].epoch = rt_unpack_u32(&u);
+    }
+    return !u.failed && u.rest.len == 0;
+}
+
+static void remove_fence(rt_ledger *l, uint32_t i) {
+    l->fences_count--;
+    memmove(&l->fences[i], &l->fences[i + 1], (l->fences_count - i) * sizeof l->fences[0]);
+}
+
+void rt_ledger_fence(rt_ledger *l, uint64_t node, uint32_t epoch) {
+    for (uint32_t i = 0; i < l->fences_count; i++) {
+        if (l->fences[i].node != node) continue;
+        if (l->fences[i].epoch >= epoch) return;
+        remove_fence(l, i);
+        break;
+    }
+    if (l->fences_count == RT_LEDGER_FENCES_MAX) remove_fence(l, 0);
+    l->fences[l->fences_count++] = (rt_fence){.node = node, .epoch = epoch};
+}
+
+bool rt_ledger_is_fenced(const rt_ledger *l, uint64_t node, uint32_t epoch) {
+    for (uint32_t i = 0; i < l->fences_count; i++) {
+        if (l->fences[i].node == node) return epoch < l->fences[i].epoch;
+    }
+    return false;
+}
+
+uint64_t rt_ledger_take_numbers(rt_ledger *l, uint32_t count) {
+    const uint64_t first = l->numbers;
+    l->numbers += count;
+    return first;
+}
+
+/* ---- lines of several records -------------------------------------------------------------------------- */
+
+static void remove_line(rt_parts *p, uint32_t i) {
+    rt_buf_deinit(&p->lines[i].payload);
+    p->count--;
+    memmove(&p->lines[i], &p->lines[i + 1], (p->count - i) * sizeof p->lines[0]);
+    p->lines[p->count] = (rt_parts_line){0};
+}
+
+static uint32_t find_line(const rt_parts *p, uint64_t node) {
+    uint32_t i = 0;
+    while (i < p->count && p->lines[i].head.node != node) i++;
+    return i;
+}
+
+static bool goes_on(const rt_parts_line *line, const rt_entry_head *head) {
+    return line->head.no == head->no && line->head.epoch == head->epoch && line->head.kind == head->kind &&
+           line->head.parts == head->parts && line->got == head->part;
+}
+
+/* Whole ones, and those that stopped, are let go of with the record that comes next. */
+static void sweep(rt_parts *p, int64_t offset) {
+    for (uint32_t i = 0; i < p->count;) {
+        const rt_parts_line *line = &p->lines[i];
+        if (line->got == line->head.parts || offset - line->first >= RT_PARTS_SPAN) remove_line(p, i);
+        else i++;
+    }
+}
+
+/* The line that the record belongs to. NULL: its beginning was given up. */
+static rt_parts_line *line_of(rt_parts *p, const rt_entry_head *head, int64_t offset) {
+    uint32_t i = find_line(p, head->node);
+    if (i < p->count && goes_on(&p->lines[i], head)) return &p->lines[i];
+    if (i < p->count) remove_line(p, i); // a node that begins another has given it up
+    if (head->part > 0) return NULL;
+    if (p->count == RT_PARTS_MAX) remove_line(p, 0);
+    rt_parts_line *line = &p->lines[p->count++];
+    *line = (rt_parts_line){.head = *head, .first = offset};
+    return line;
+}
+
+rt_parts_end rt_parts_add(rt_parts *p, const rt_entry_head *head, int64_t offset, rt_str part, rt_str *out) {
+    sweep(p, offset);
+    *out = part;
+    if (head->parts == 1) return RT_PARTS_WHOLE;
+    rt_parts_line *line = line_of(p, head, offset);
+    if (line == NULL) return RT_PARTS_MORE;
+    if (line->payload.len + part.len > RT_ENTRY_BYTES_MAX) { // nobody writes such a line
+        remove_line(p, (uint32_t)(line - p->lines));
+        return RT_PARTS_MORE;
+    }
+    rt_buf_add(&line->payload, part);
+    if (line->payload.failed) {
+        line->payload.failed = false;
+        return RT_PARTS_NOMEM;
+    }
+    line->got++;
+    *out = rt_buf_str(&line->payload);
+    return line->got == head->parts ? RT_PARTS_WHOLE : RT_PARTS_MORE;
+}
+
+int64_t rt_parts_from(const rt_parts *p, int64_t position) {
+    int64_t from = position;
+    for (uint32_t i = 0; i < p->count; i++) {
+        const rt_parts_line *line = &p->lines[i];
+        if (line->got < line->head.parts && line->first < from) from = line->first;
+    }
+    return from;
+}
+
+void rt_parts_deinit(rt_parts *p) {
+    for (uint32_t i = 0; i < p->count; i++) rt_buf_deinit(&p->lines[i].payload);
+    *p = (rt_parts){0};
+}

@@ -1,0 +1,65 @@
+/* ledger.h: what taking in the journal needs to remember beside the records: how far, which numbers are given out, who is
+ * fenced. It moves with the records, so each node has the same one at the same place. Pure. */
+#ifndef RT_STORE_KAFKA_LEDGER_H
+#define RT_STORE_KAFKA_LEDGER_H
+#include "store/kafka/entry.h"
+
+enum {
+    RT_LEDGER_FENCES_MAX = 256, /* the oldest goes: what it fences has stale versions as well */
+    RT_PARTS_MAX = 32,          /* large lines that are under way at the same time */
+    RT_PARTS_SPAN = 1 << 16     /* a line whose last part is not so many records behind its first never ends */
+};
+
+typedef struct rt_fence {
+    uint64_t node;
+    uint32_t epoch; /* what the node wrote under a lower one, and stands behind the fence, does not count */
+} rt_fence;
+
+typedef struct rt_ledger {
+    uint32_t tag;      /* 0: not born yet */
+    int64_t position;  /* offset of the next record to take in */
+    int64_t from;      /* <= position: where large lines begin that have not ended */
+    int64_t cut;       /* <= position: everything before is in the retry topic */
+    int64_t at_ms;     /* the latest time that a node has written */
+    uint64_t numbers;  /* the next that nobody was given; 0 is none */
+    uint32_t fences_count;
+    rt_fence fences[RT_LEDGER_FENCES_MAX]; /* oldest first */
+} rt_ledger;
+
+void rt_ledger_init(rt_ledger *l);
+void rt_ledger_encode(const rt_ledger *l, rt_buf *out);
+RT_MUST_USE bool rt_ledger_decode(rt_str note, rt_ledger *out);
+
+void rt_ledger_fence(rt_ledger *l, uint64_t node, uint32_t epoch);
+bool rt_ledger_is_fenced(const rt_ledger *l, uint64_t node, uint32_t epoch);
+/* The first of `count` numbers that are the caller's alone. */
+uint64_t rt_ledger_take_numbers(rt_ledger *l, uint32_t count);
+
+/* ---- lines of several records -------------------------------------------------------------------------- */
+
+typedef struct rt_parts_line {
+    rt_entry_head head; /* of its first record */
+    int64_t first;      /* offset of that */
+    uint32_t got;
+    rt_buf payload;
+} rt_parts_line;
+
+/* Those that have begun and not ended, oldest first. All zero: none. */
+typedef struct rt_parts {
+    rt_parts_line lines[RT_PARTS_MAX];
+    uint32_t count;
+} rt_parts;
+
+typedef enum rt_parts_end {
+    RT_PARTS_MORE,  /* taken in, or of no use */
+    RT_PARTS_WHOLE, /* *out is a whole payload, lent until the next call */
+    RT_PARTS_NOMEM  /* nothing happened */
+} rt_parts_end;
+
+/* Takes in the record at `offset`, whose head was taken off. What it does depends on the records alone. */
+rt_parts_end rt_parts_add(rt_parts *p, const rt_entry_head *head, int64_t offset, rt_str part, rt_str *out);
+/* Where reading has to begin anew to have them all; `position`: there are none. */
+int64_t rt_parts_from(const rt_parts *p, int64_t position);
+void rt_parts_deinit(rt_parts *p);
+
+#endif

@@ -1,0 +1,156 @@
+/* topics.c: the topics, made where they are missing, and looked at: a journal that forgets by itself would lose jobs. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store/kafka/inside.h"
+
+enum { ASK_MS = 30000 };
+
+typedef struct topic_config {
+    const char *name, *value;
+    bool must; /* not only when it is made */
+} topic_config;
+
+static const topic_config JOURNAL[] = {
+    {"cleanup.policy", "delete", true}, // what is in the retry topic is deleted by retryd itself
+    {"retention.ms", "-1", true},
+    {"retention.bytes", "-1", true},
+};
+static const topic_config RETRY[] = {
+    {"cleanup.policy", "compact", true},
+    {"min.compaction.lag.ms", "60000", false},
+    {"delete.retention.ms", "86400000", false}, // a node that reads from the beginning must meet each tombstone
+};
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* ---- admin requests ------------------------------------------------------------------------------------ */
+
+typedef struct request {
+    rd_kafka_t *rk;
+    rd_kafka_AdminOptions_t *options;
+    rd_kafka_queue_t *queue;
+    rd_kafka_event_t *event; /* the answer */
+} request;
+
+static request begin(rt_ks *s, rd_kafka_admin_op_t op) {
+    char why[8];
+    request r = {.rk = s->journal.writer, .options = rd_kafka_AdminOptions_new(s->journal.writer, op)};
+    r.queue = rd_kafka_queue_new(r.rk);
+    (void)rd_kafka_AdminOptions_set_request_timeout(r.options, ASK_MS, why, sizeof why);
+    return r;
+}
+
+static rt_code wait_for(request *r, const char *what, rt_err *err) {
+    r->event = rd_kafka_queue_poll(r->queue, ASK_MS + 1000);
+    if (r->event != NULL && rd_kafka_event_error(r->event) == RD_KAFKA_RESP_ERR_NO_ERROR) return RT_OK;
+    const char *why = r->event == NULL ? "no broker answers" : rd_kafka_event_error_string(r->event);
+    return rt_fail(err, RT_E_UNAVAILABLE, 0, "Kafka: %s: %s", what, why);
+}
+
+static void finish(request *r) {
+    if (r->event != NULL) rd_kafka_event_destroy(r->event);
+    rd_kafka_queue_destroy(r->queue);
+    rd_kafka_AdminOptions_destroy(r->options);
+}
+
+/* ---- making -------------------------------------------------------------------------------------------- */
+
+static rt_code make_topic(rt_ks *s, const char *name, uint32_t partitions, const topic_config *configs, size_t count,
+                          rt_err *err) {
+    char why[100];
+    const int replication = s->cfg.replication == 0 ? -1 : (int)s->cfg.replication;
+    rd_kafka_NewTopic_t *topic = rd_kafka_NewTopic_new(name, (int)partitions, replication, why, sizeof why);
+    if (topic == NULL) return rt_fail(err, RT_E_INVALID, 0, "%s: %s", name, why);
+    for (size_t i = 0; i < count; i++) (void)rd_kafka_NewTopic_set_config(topic, configs[i].name, configs[i].value);
+    request r = begin(s, RD_KAFKA_ADMIN_OP_CREATETOPICS);
+    rd_kafka_CreateTopics(r.rk, &topic, 1, r.options, r.queue);
+    rt_code code = wait_for(&r, name, err);
+    if (code == RT_OK) {
+        size_t results = 0;
+        const rd_kafka_topic_result_t *const *result =
+            rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(r.event), &results);
+        const rd_kafka_resp_err_t error = results == 1 ? rd_kafka_topic_result_error(result[0]) : RD_KAFKA_RESP_ERR__FAIL;
+        if (error != RD_KAFKA_RESP_ERR_NO_ERROR && error != RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
+            code = rt_fail(err, RT_E_INVALID, 0, "Kafka: %s cannot be made: %s", name, rd_kafka_err2str(error));
+    }
+    finish(&r);
+    rd_kafka_NewTopic_destroy(topic);
+    return code;
+}
+
+/* ---- looking ------------------------------------------------------------------------------------------- */
+
+static rt_code check_configs(const rd_kafka_ConfigResource_t *resource, const char *name, const topic_config *configs,
+                             size_t count, rt_err *err) {
+    size_t entries;
+    const rd_kafka_ConfigEntry_t **entry = rd_kafka_ConfigResource_configs(resource, &entries);
+    for (size_t i = 0; i < entries; i++) {
+        for (size_t k = 0; k < count; k++) {
+            const char *value = rd_kafka_ConfigEntry_value(entry[i]);
+            if (!configs[k].must || strcmp(rd_kafka_ConfigEntry_name(entry[i]), configs[k].name) != 0) continue;
+            if (value != NULL && strcmp(value, configs[k].value) == 0) continue;
+            return rt_fail(err, RT_E_INVALID, 0, "Kafka: the topic %s must have %s=%s, and has %.60s", name,
+                           configs[k].name, configs[k].value, value != NULL ? value : "none");
+        }
+    }
+    return RT_OK;
+}
+
+static rt_code check_topic(rt_ks *s, const char *name, const topic_config *configs, size_t count, rt_err *err) {
+    rd_kafka_ConfigResource_t *resource = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name);
+    request r = begin(s, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
+    rd_kafka_DescribeConfigs(r.rk, &resource, 1, r.options, r.queue);
+    rt_code code = wait_for(&r, name, err);
+    if (code == RT_OK) {
+        size_t results = 0;
+        const rd_kafka_ConfigResource_t **result =
+            rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(r.event), &results);
+        const rd_kafka_resp_err_t error = results == 1 ? rd_kafka_ConfigResource_error(result[0]) : RD_KAFKA_RESP_ERR__FAIL;
+        if (error == RD_KAFKA_RESP_ERR_NO_ERROR) code = check_configs(result[0], name, configs, count, err);
+        // Who may not look at it has to trust who made it.
+        else if (error != RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
+            code = rt_fail(err, RT_E_INVALID, 0, "Kafka: the topic %s: %s", name, rd_kafka_err2str(error));
+    }
+    finish(&r);
+    rd_kafka_ConfigResource_destroy(resource);
+    return code;
+}
+
+/* How many partitions it has. */
+static rt_code count_partitions(rt_ks *s, const char *name, uint32_t *out, rt_err *err) {
+    const struct rd_kafka_metadata *metadata = NULL;
+    rd_kafka_topic_t *topic = rd_kafka_topic_new(s->journal.writer, name, NULL);
+    if (topic == NULL) return rt_fail(err, RT_E_INVALID, 0, "Kafka: the topic %s", name);
+    const rd_kafka_resp_err_t error = rd_kafka_metadata(s->journal.writer, 0, topic, &metadata, ASK_MS);
+    rt_code code = RT_OK;
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR || metadata->topic_cnt != 1)
+        code = rt_fail(err, RT_E_UNAVAILABLE, 0, "Kafka: the topic %s: %s", name, rd_kafka_err2str(error));
+    else if (metadata->topics[0].partition_cnt < 1)
+        code = rt_fail(err, RT_E_INVALID, 0, "Kafka: there is no topic %s", name);
+    else *out = (uint32_t)metadata->topics[0].partition_cnt;
+    if (metadata != NULL) rd_kafka_metadata_destroy(metadata);
+    rd_kafka_topic_destroy(topic);
+    return code;
+}
+
+rt_code rt_ks_topics(rt_ks *s, rt_err *err) {
+    uint32_t lines = 0;
+    rt_code code = RT_OK;
+    if (s->cfg.create_topics) {
+        code = make_topic(s, s->journal_topic, 1, JOURNAL, COUNT(JOURNAL), err);
+        if (code == RT_OK) code = make_topic(s, s->retry_topic, s->cfg.partitions, RETRY, COUNT(RETRY), err);
+    }
+    if (code == RT_OK) code = check_topic(s, s->journal_topic, JOURNAL, COUNT(JOURNAL), err);
+    if (code == RT_OK) code = check_topic(s, s->retry_topic, RETRY, COUNT(RETRY), err);
+    if (code == RT_OK) code = count_partitions(s, s->journal_topic, &lines, err);
+    if (code == RT_OK && lines != 1)
+        code = rt_fail(err, RT_E_INVALID, 0, "Kafka: the topic %s must have one partition, and has %u", s->journal_topic,
+                       lines);
+    if (code == RT_OK) code = count_partitions(s, s->retry_topic, &s->partitions, err);
+    if (code == RT_OK && s->partitions > RT_STORE_KAFKA_PARTITIONS_MAX)
+        code = rt_fail(err, RT_E_INVALID, 0, "Kafka: the topic %s has more than %d partitions", s->retry_topic,
+                       RT_STORE_KAFKA_PARTITIONS_MAX);
+    return code;
+}
