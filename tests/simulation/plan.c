@@ -69,5 +69,6 @@ plan plan_of(uint64_t seed) {
     plan_disk(&p, &rng);
     if (chance(&rng, 850)) plan_faults(&p, &rng);
     plan_settings(&p, &rng);
+    p.disk.loads = !p.disk.sole_owner && chance(&rng, 600);
     return p;
 }

@@ -67,7 +67,7 @@ static void nodes__fail_a_batch_when_the_other_was_faster(void **state) {
     assert_int_equal(put(a, "a"), RT_OK);
     assert_int_equal(put(b, "b"), RT_OK);
     assert_int_equal(end_of(b, 1), RT_BATCH_DURABLE);
-    assert_int_equal(end_of(a, 1), RT_BATCH_FAILED);
+    assert_int_equal(end_of(a, 1), RT_BATCH_CONFLICT);
     assert_false(is_durable(disk, "a"));
     assert_int_equal(put(a, "a"), RT_OK);
     assert_int_equal(end_of(a, 2), RT_BATCH_DURABLE);

@@ -7,6 +7,7 @@ typedef struct writing {
     const rt_image *before; /* what the change was decided on */
     rt_image *image;
     rt_arena *records;
+    bool import;
 } writing;
 
 static rt_code no_memory(rt_err *err) { return rt_fail(err, RT_E_NOMEM, 0, "memory store"); }
@@ -44,6 +45,7 @@ static const rt_event *keep_event(rt_arena *records, const rt_event *event) {
 /* ---- compare ------------------------------------------------------------------------------------------- */
 
 typedef struct versions {
+    bool import;
     bool was, now; /* named by the op */
     uint64_t was_version, now_version;
     bool there; /* in the image */
@@ -51,16 +53,17 @@ typedef struct versions {
 } versions;
 
 /* The same three questions for every kind of record that has a version. */
-#define VERSIONS(w, n, t) \
+#define VERSIONS(x, w, n, t) \
     { \
-        .was = (w) != NULL, .was_version = (w) != NULL ? (w)->version : 0, \
+        .import = (x)->import, .was = (w) != NULL, .was_version = (w) != NULL ? (w)->version : 0, \
         .now = (n) != NULL, .now_version = (n) != NULL ? (n)->version : 0, \
         .there = (t) != NULL, .there_version = (t) != NULL ? (t)->version : 0 \
     }
 
 static rt_code compare(const versions *v, const char *what, rt_err *err) {
     RT_ASSERT(v->was || v->now);
-    if (v->now) RT_ASSERT(v->now_version == (v->was ? v->was_version + 1 : 1));
+    const bool own = v->import && !v->was; // it brings its version with it
+    if (v->now) RT_ASSERT(own ? v->now_version >= 1 : v->now_version == v->was_version + 1);
     if (!v->was) return v->there ? rt_fail(err, RT_E_EXISTS, 0, "%s exists", what) : RT_OK;
     if (v->there && v->there_version == v->was_version) return RT_OK;
     return rt_fail(err, RT_E_CONFLICT, 0, "%s changed", what);
@@ -78,15 +81,6 @@ static rt_code check_guards(const rt_image *image, const rt_change *change, rt_e
 }
 
 /* ---- write --------------------------------------------------------------------------------------------- */
-
-static bool body_is_used(const rt_image *image, rt_id body) {
-    const uint32_t len = rt_image_len(image, RT_PART_JOBS);
-    for (uint32_t i = 0; i < len; i++) {
-        const rt_job *job = rt_image_row(image, RT_PART_JOBS, i);
-        if (job->body == body && job->state != RT_JOB_DONE) return true;
-    }
-    return false;
-}
 
 static rt_code too_large(rt_err *err, const char *what) {
     return rt_fail(err, RT_E_TOO_LARGE, 0, "the length of %s is out of bounds", what);
@@ -116,9 +110,9 @@ static rt_code apply_job(const writing *w, const rt_op *op, rt_err *err) {
     const rt_id id = was != NULL ? was->id : now->id;
     const rt_job *there = rt_image_find(w->image, RT_PART_JOBS, id);
     RT_ASSERT(rt_image_find(w->before, RT_PART_JOBS, id) == there); // written once in a change
-    const versions v = VERSIONS(was, now, there);
+    const versions v = VERSIONS(w, was, now, there);
     rt_code code = compare(&v, "job", err);
-    if (code == RT_OK && was == NULL) code = check_insert(w->image, now, err);
+    if (code == RT_OK && was == NULL && !w->import) code = check_insert(w->image, now, err);
     if (code != RT_OK) return code;
     if (now != NULL && now->state == RT_JOB_DONE && now->last_event == 0) {
         return rt_fail(err, RT_E_INVALID, 0, "a job that is done has no event that could take it away");
@@ -135,7 +129,7 @@ static rt_code apply_job(const writing *w, const rt_op *op, rt_err *err) {
     if (!rt_image_put(w->image, RT_PART_JOBS, id, copy)) return no_memory(err);
     const bool used = was != NULL && was->body != 0 && was->state != RT_JOB_DONE;
     const bool uses = now != NULL && now->state != RT_JOB_DONE;
-    if (!used || uses || body_is_used(w->image, was->body)) return RT_OK;
+    if (!used || uses || rt_image_users(w->image, was->body) > 0) return RT_OK;
     return rt_image_put(w->image, RT_PART_BODIES, was->body, NULL) ? RT_OK : no_memory(err);
 }
 
@@ -145,7 +139,7 @@ static rt_code apply_queue(const writing *w, const rt_op *op, rt_err *err) {
     const rt_id id = was != NULL ? was->id : now->id;
     const rt_queue *there = rt_image_find(w->image, RT_PART_QUEUES, id);
     RT_ASSERT(rt_image_find(w->before, RT_PART_QUEUES, id) == there); // written once in a change
-    const versions v = VERSIONS(was, now, there);
+    const versions v = VERSIONS(w, was, now, there);
     const rt_code code = compare(&v, "queue", err);
     if (code != RT_OK) return code;
     RT_ASSERT(now == NULL || now->id == id);
@@ -161,7 +155,7 @@ static rt_code apply_lease(const writing *w, const rt_op *op, rt_err *err) {
     const rt_id id = was != NULL ? was->id : now->id;
     const rt_lease *there = rt_image_find(w->image, RT_PART_LEASES, id);
     RT_ASSERT(rt_image_find(w->before, RT_PART_LEASES, id) == there); // written once in a change
-    const versions v = VERSIONS(was, now, there);
+    const versions v = VERSIONS(w, was, now, there);
     const rt_code code = compare(&v, "lease", err);
     if (code != RT_OK) return code;
     RT_ASSERT(was == NULL || was->until_ms == there->until_ms);
@@ -179,7 +173,7 @@ static rt_code apply_doc(const writing *w, const rt_op *op, rt_err *err) {
     if (now != NULL && now->value.len > RT_DOC_VALUE_MAX) return too_large(err, "a document");
     const rt_doc *there = rt_image_find_doc(w->image, named->kind, named->name);
     RT_ASSERT(rt_image_find_doc(w->before, named->kind, named->name) == there); // written once in a change
-    const versions v = VERSIONS(was, now, there);
+    const versions v = VERSIONS(w, was, now, there);
     const rt_code code = compare(&v, "document", err);
     if (code != RT_OK) return code;
     RT_ASSERT(was == NULL || was->expires_ms == there->expires_ms);
@@ -222,7 +216,7 @@ static bool body_is_named(const rt_change *change, rt_id body) {
 
 rt_code rt_image_apply(const rt_image *before, rt_image *image, rt_arena *records, const rt_change *change,
                        rt_err *err) {
-    const writing w = {.before = before, .image = image, .records = records};
+    const writing w = {.before = before, .image = image, .records = records, .import = change->import != NULL};
     RT_ASSERT(change->guards_count <= RT_CHANGE_GUARDS_MAX);
     RT_ASSERT(change->ops_count <= RT_CHANGE_OPS_MAX);
     rt_code code = check_guards(before, change, err);
@@ -239,7 +233,7 @@ rt_code rt_image_apply(const rt_image *before, rt_image *image, rt_arena *record
     }
     for (uint32_t i = 0; i < change->ops_count && code == RT_OK; i++) {
         const rt_op *op = &change->ops[i];
-        if (op->kind == RT_OP_BODY && !body_is_named(change, op->body.id)) {
+        if (op->kind == RT_OP_BODY && !w.import && !body_is_named(change, op->body.id)) {
             code = rt_fail(err, RT_E_INVALID, 0, "a body that no job of its change names");
         }
     }

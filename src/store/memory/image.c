@@ -62,6 +62,16 @@ uint32_t rt_image_lower(const rt_image *image, rt_image_part part, uint64_t key)
     return low;
 }
 
+uint32_t rt_image_users(const rt_image *image, rt_id body) {
+    const uint32_t len = rt_image_len(image, RT_PART_JOBS);
+    uint32_t users = 0;
+    for (uint32_t i = 0; i < len; i++) {
+        const rt_job *job = rt_image_row(image, RT_PART_JOBS, i);
+        users += job->body == body && job->state != RT_JOB_DONE;
+    }
+    return users;
+}
+
 static int compare_doc(const rt_doc *doc, rt_doc_kind kind, rt_str name) {
     if (doc->kind != kind) return doc->kind < kind ? -1 : 1;
     return rt_str_cmp(doc->name, name);

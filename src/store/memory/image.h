@@ -58,6 +58,9 @@ uint32_t rt_image_lower_doc(const rt_image *image, rt_doc_kind kind, rt_str name
 const void *rt_image_find(const rt_image *image, rt_image_part part, uint64_t key);
 const rt_doc *rt_image_find_doc(const rt_image *image, rt_doc_kind kind, rt_str name);
 
+/* Jobs that are not done and name the body. */
+uint32_t rt_image_users(const rt_image *image, rt_id body);
+
 /* Writes to an image that nobody else looks at. `record` NULL removes; it must live as long as the disk.
  * False: out of memory, the image is as before. */
 bool rt_image_put(rt_image *image, rt_image_part part, uint64_t key, const void *record);

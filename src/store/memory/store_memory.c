@@ -31,6 +31,7 @@ typedef struct untold {
     rt_image *base, *image; /* begun on, and with its changes; both NULL: nothing (more) to put on the disk */
     uint32_t polls_left;    /* polls that will tell nothing */
     bool failed;
+    bool conflict; /* … because another node's batch got there */
 } untold;
 
 typedef struct node {
@@ -165,6 +166,14 @@ static rt_code fault_of_apply(node *n, const rt_change *change, rt_err *err) {
     return RT_OK;
 }
 
+static void adopt(node *n, const rt_import *import) {
+    rt_memory_disk *disk = n->disk;
+    const uint64_t next_id = import->ids_from & (HOME - 1);
+    if (next_id > disk->next_id) disk->next_id = next_id;
+    if (import->seqs_from > disk->next_seq) disk->next_seq = import->seqs_from;
+    disk->config.tag = import->tag;
+}
+
 static rt_code node_apply(rt_store *s, const rt_change *change, rt_err *err) {
     node *n = node_of(s);
     if (!begin(n, err)) return RT_E_UNAVAILABLE;
@@ -184,6 +193,7 @@ static rt_code node_apply(rt_store *s, const rt_change *change, rt_err *err) {
         return code;
     }
     rt_image_drop(n->batch);
+    if (change->import != NULL) adopt(n, change->import);
     n->batch = next;
     n->batch_view.image = next;
     n->writes += change->ops_count;
@@ -218,7 +228,7 @@ static void land(node *n, untold *u) {
     rt_memory_disk *disk = n->disk;
     (void)pthread_mutex_lock(&disk->lock);
     rt_image *before = disk->image;
-    u->failed = before != u->base;
+    u->failed = u->conflict = before != u->base;
     if (!u->failed) disk->image = u->image;
     (void)pthread_mutex_unlock(&disk->lock);
     if (u->failed) return;
@@ -264,9 +274,10 @@ static bool node_poll(rt_store *s, uint64_t *batch_no, rt_batch_end *end, rt_err
     }
     land(n, first);
     *batch_no = first->no;
-    *end = first->failed ? RT_BATCH_FAILED : RT_BATCH_DURABLE;
+    *end = first->conflict ? RT_BATCH_CONFLICT : first->failed ? RT_BATCH_FAILED : RT_BATCH_DURABLE;
     if (first->failed) {
-        (void)rt_fail(err, RT_E_UNAVAILABLE, 0, "batch failed (injected, or another node was faster)");
+        if (first->conflict) (void)rt_fail(err, RT_E_CONFLICT, 0, "another node was faster");
+        else (void)rt_fail(err, RT_E_UNAVAILABLE, 0, "batch failed (injected)");
         // What was begun on top of it has lost its ground.
         for (uint32_t i = 1; i < n->untold_count; i++) n->untold[i].failed = true;
         if (n->batch != NULL) n->broken = true;
@@ -354,7 +365,8 @@ static node *attach(rt_memory_disk *disk, uint64_t seed) {
     node *n = calloc(1, sizeof *n);
     if (n == NULL) return NULL;
     n->store = (rt_store){
-        .ops = &NODE_OPS, .tag = disk->config.tag, .sole_owner = disk->config.sole_owner, .fd = -1};
+        .ops = &NODE_OPS, .tag = disk->config.tag, .loads = disk->config.loads,
+                         .sole_owner = disk->config.sole_owner, .fd = -1};
     n->disk = disk;
     n->rng = rt_rng_seeded(seed);
     n->batch_view = (rt_image_view){.view.ops = &RT_IMAGE_VIEW_OPS, .fault = fault_of_read, .fault_ctx = n};

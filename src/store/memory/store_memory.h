@@ -9,6 +9,7 @@
 typedef struct rt_store_memory_config {
     uint32_t tag;           /* see rt_store */
     bool sole_owner;        /* see rt_store */
+    bool loads;             /* see rt_store */
     bool commit_waits;      /* rt_store.fd is -1: ends are told at once, so no batch is late */
     uint32_t jobs_max;      /* a change that adds jobs beyond it: RT_E_FULL, unless it frees; 0: no bound */
     rt_retention retention; /* all 0: history is kept for ever */
@@ -21,7 +22,7 @@ RT_MUST_USE rt_code rt_store_memory_new(const rt_store_memory_config *config, rt
 /* ---- for the simulation: disks that outlive a crash, several nodes on one disk, faults ----------------- */
 
 /* What is durable. Nodes read and write it through stores of their own; each batch reaches it whole or not at
- * all. A batch ends RT_BATCH_FAILED when another node's batch reached the disk since it was begun. All stores
+ * all. A batch ends RT_BATCH_CONFLICT when another node's batch reached the disk since it was begun. All stores
  * of one disk belong to one thread, views excepted. */
 typedef struct rt_memory_disk rt_memory_disk;
 

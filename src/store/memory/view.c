@@ -74,6 +74,7 @@ static bool in_index(const rt_job *job, rt_job_index index) {
     case RT_INDEX_FREE: return pull && job->state == RT_JOB_FREE;
     case RT_INDEX_ALL: return pull && job->state != RT_JOB_DEAD && job->state != RT_JOB_DONE;
     case RT_INDEX_DEAD: return job->state == RT_JOB_DEAD;
+    case RT_INDEX_EVERY: return true;
     }
     return false;
 }
@@ -83,14 +84,14 @@ static bool job_expires(const rt_job *job) {
 }
 
 static bool matches(const rt_job *job, const rt_job_range *range) {
-    const bool all_queues =
-        range->index == RT_INDEX_READY || (range->index == RT_INDEX_DEAD && range->queue == 0);
+    const bool all_dead = range->index == RT_INDEX_DEAD && range->queue == 0;
+    const bool all_queues = range->index == RT_INDEX_READY || range->index == RT_INDEX_EVERY || all_dead;
     if (!all_queues && job->queue != range->queue) return false;
     if (!in_index(job, range->index)) return false;
     return range->index != RT_INDEX_FREE || range->skip_hash == 0 || job->key_hash != range->skip_hash;
 }
 
-/* READY, FREE, ALL and DEAD of one queue: by id, which is the order of the table. */
+/* READY, FREE, ALL, EVERY and DEAD of one queue: by id, which is the order of the table. */
 static rt_code jobs_by_id(const rt_image *image, const rt_job_range *range, rt_each_job *each, void *ctx) {
     const uint32_t len = rt_image_len(image, RT_PART_JOBS);
     for (uint32_t i = rt_image_lower(image, RT_PART_JOBS, range->after); i < len; i++) {
@@ -182,6 +183,26 @@ static rt_code list_queues(rt_view *v, rt_id after, rt_each_queue *each, void *c
     for (uint32_t i = 0; i < len; i++) {
         const rt_queue *queue = rt_image_row(image, RT_PART_QUEUES, i);
         if (queue->id > after && !each(ctx, queue)) break;
+    }
+    return RT_OK;
+}
+
+static rt_code list_leases(rt_view *v, rt_id after, rt_each_lease *each, void *ctx) {
+    const rt_image *image = image_view(v)->image;
+    const uint32_t len = rt_image_len(image, RT_PART_LEASES);
+    for (uint32_t i = rt_image_lower(image, RT_PART_LEASES, after); i < len; i++) {
+        const rt_lease *lease = rt_image_row(image, RT_PART_LEASES, i);
+        if (lease->id > after && !each(ctx, lease)) break;
+    }
+    return RT_OK;
+}
+
+static rt_code list_bodies(rt_view *v, rt_id after, rt_each_body *each, void *ctx) {
+    const rt_image *image = image_view(v)->image;
+    const uint32_t len = rt_image_len(image, RT_PART_BODIES);
+    for (uint32_t i = rt_image_lower(image, RT_PART_BODIES, after); i < len; i++) {
+        const rt_image_body *body = rt_image_row(image, RT_PART_BODIES, i);
+        if (body->id > after && !each(ctx, body->id, body->bytes, rt_image_users(image, body->id))) break;
     }
     return RT_OK;
 }
@@ -341,5 +362,7 @@ const rt_view_ops RT_IMAGE_VIEW_OPS = {
     .expiries = list_expiries,
     .wakes = list_wakes,
     .counts = get_counts,
+    .leases = list_leases,
+    .bodies = list_bodies,
     .close = close_view,
 };
