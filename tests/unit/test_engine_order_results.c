@@ -134,31 +134,6 @@ static void result__may_come_in_the_moment_of_its_202(void **state) {
     assert_int_equal(rig_order(r, id).status, RT_ORDER_ACTIVE);
 }
 
-static void mark(rt_command *cmd) { *(bool *)cmd->ctx = true; }
-
-static void result__may_come_in_the_same_moment_as_its_202(void **state) {
-    rig *r = *state;
-    assert_int_equal(rig_put_type(r, "key", rig_like("http://127.0.0.1:9/")), RT_OK);
-    const rt_id id = rig_create(r, "key");
-    rt_attempt *a = rig_attempt(r);
-    bool done = false;
-    rt_order_result c;
-    rt_order_result_init(&c);
-    c.tenant = RT_STR("p");
-    c.id = id;
-    c.token = a->token;
-    c.answer = (rt_run_answer){.action = RT_RUN_RETRY, .after_ms = 0};
-    c.cmd.done = mark;
-    c.cmd.ctx = &done;
-    rt_engine_submit(r->engine, &c.cmd); // one batch with the outcome
-    rig_answer(r, a, 202, "");
-    assert_true(done);
-    assert_int_equal(c.cmd.code, RT_OK);
-    rt_attempt *b = rig_attempt(r); // and nobody has to wait for the next run
-    assert_int_equal(b->number, 2);
-    rig_answer(r, b, 200, DONE);
-}
-
 static void result__that_came_early_is_not_undone_by_an_error(void **state) {
     rig *r = *state;
     assert_int_equal(rig_put_type(r, "key", rig_like("http://127.0.0.1:9/")), RT_OK);
@@ -312,7 +287,6 @@ int main(void) {
         RIG_BOTH(result__end_of_a_202_is_noticed_after_a_restart),
         RIG_BOTH(result__may_come_before_its_202),
         RIG_BOTH(result__may_come_in_the_moment_of_its_202),
-        RIG_BOTH(result__may_come_in_the_same_moment_as_its_202),
         RIG_BOTH(result__that_came_early_is_not_undone_by_an_error),
         RIG_BOTH(result__without_a_run_is_refused),
         RIG_SOLE(result__run_of_a_life_before_is_made_anew),
