@@ -61,7 +61,11 @@ typedef struct rt_op {
         struct { const rt_queue *was, *now; } queue;
         struct { const rt_lease *was, *now; } lease;
         struct { const rt_doc *was, *now; } doc;
-        struct { rt_id id; rt_str bytes; } body; /* before the jobs that name it */
+        struct {
+            rt_id id;
+            rt_str bytes;
+            uint64_t users; /* of an import only */
+        } body; /* before the jobs that name it */
         const rt_event *event;
     };
 } rt_op;
@@ -73,11 +77,21 @@ typedef struct rt_guard {
     uint64_t version;
 } rt_guard;
 
+/* How a store is filled with what another one holds (store/copy/copy.h), before anybody works on it. In a change with this,
+ * inserts keep the versions that they have, at least 1, and are of what is not there (a store need not look); a body needs no job in its change and brings the number of its users,
+ * at least 1; jobs count as no users. From then on the store goes on where the other one was, and shows the same ids. */
+typedef struct rt_import {
+    uint32_t tag;       /* rt_store.tag when the store is next opened */
+    rt_id ids_from;     /* smaller ids are not given out any more … */
+    uint64_t seqs_from; /* … nor smaller numbers of events */
+} rt_import;
+
 typedef struct rt_change {
     const rt_guard *guards;
     uint32_t guards_count;
     const rt_op *ops;
     uint32_t ops_count;
+    const rt_import *import; /* NULL: nothing is */
     bool frees; /* gives room back or records an outcome: may use the reserve that is kept when the store is nearly full */
 } rt_change;
 
@@ -89,7 +103,14 @@ typedef enum rt_batch_end {
 
 /* ---- listings ------------------------------------------------------------------------------------------------------ */
 
-typedef enum rt_job_index { RT_INDEX_READY, RT_INDEX_DUE, RT_INDEX_FREE, RT_INDEX_ALL, RT_INDEX_DEAD } rt_job_index;
+typedef enum rt_job_index {
+    RT_INDEX_READY,
+    RT_INDEX_DUE,
+    RT_INDEX_FREE,
+    RT_INDEX_ALL,
+    RT_INDEX_DEAD,
+    RT_INDEX_EVERY
+} rt_job_index;
 
 /* Which jobs, in index order:
  *   READY  all queues, by id, after `after`
@@ -97,6 +118,7 @@ typedef enum rt_job_index { RT_INDEX_READY, RT_INDEX_DUE, RT_INDEX_FREE, RT_INDE
  *   FREE   of `queue`, by id, after `after`
  *   ALL    of `queue`, by id, after `after` (`backwards`: the last first, before `after`; after 0: from the end)
  *   DEAD   of `queue`, or with queue 0 of all queues by (queue, id), strictly behind (after_queue, after)
+ *   EVERY  of every queue and state, DONE ones too, by id, after `after`
  * For FREE, a job whose key_hash equals `skip_hash` (not 0) is passed over without being read.
  * `to_take`: the caller means to take what it gets; a store with several writers locks them and skips locked ones. */
 typedef struct rt_job_range {
@@ -116,6 +138,8 @@ typedef bool rt_each_job(void *ctx, const rt_job *job);
 typedef bool rt_each_doc(void *ctx, const rt_doc *doc);
 typedef bool rt_each_queue(void *ctx, const rt_queue *queue);
 typedef bool rt_each_event(void *ctx, const rt_event *event);
+typedef bool rt_each_lease(void *ctx, const rt_lease *lease);
+typedef bool rt_each_body(void *ctx, rt_id id, rt_str bytes, uint64_t users); /* users: jobs that keep it alive */
 
 /* What is over at some moment: a job's or document's time to live, a lease. */
 typedef enum rt_expiry_kind { RT_EXPIRY_JOB, RT_EXPIRY_LEASE, RT_EXPIRY_DOC } rt_expiry_kind;
@@ -159,6 +183,9 @@ typedef struct rt_view_ops {
     rt_code (*expiries)(rt_view *v, int64_t until_ms, rt_each_expiry *each, void *ctx); /* by time */
     rt_code (*wakes)(rt_view *v, rt_id after_queue, rt_each_wake *each, void *ctx);     /* by queue */
     rt_code (*counts)(rt_view *v, rt_id queue, rt_counts *out); /* queue 0: all queues together */
+    rt_code (*leases)(rt_view *v, rt_id after, rt_each_lease *each, void *ctx); /* by id, like the next: for copies.
+     * NULL: the store can neither be copied nor be copied into. Only a reader's view is asked. */
+    rt_code (*bodies)(rt_view *v, rt_id after, rt_each_body *each, void *ctx);
     void (*close)(rt_view *v);
 } rt_view_ops;
 
@@ -235,7 +262,7 @@ struct retryd_store_config {
 
 /* What both sides must agree on to the byte. */
 #define RETRYD_STORE_STRUCTS(X) \
-    X(rt_err) X(rt_job) X(rt_queue) X(rt_lease) X(rt_doc) X(rt_event) X(rt_op) X(rt_guard) X(rt_change) X(rt_job_range) \
+    X(rt_err) X(rt_job) X(rt_queue) X(rt_lease) X(rt_doc) X(rt_event) X(rt_op) X(rt_guard) X(rt_import) X(rt_change) X(rt_job_range) \
     X(rt_expiry) X(rt_wake) X(rt_counts) X(rt_view_ops) X(rt_store_ops) X(rt_store)
 #define RETRYD_STORE_SIZE_FIELD(type) uint32_t type##_size;
 #define RETRYD_STORE_SIZE_VALUE(type) .type##_size = sizeof(type),

@@ -69,6 +69,12 @@ RT_MUST_USE static inline rt_code rt_view_wakes(rt_view *v, rt_id after, rt_each
 RT_MUST_USE static inline rt_code rt_view_counts(rt_view *v, rt_id queue, rt_counts *out) {
     return v->ops->counts(v, queue, out);
 }
+RT_MUST_USE static inline rt_code rt_view_leases(rt_view *v, rt_id after, rt_each_lease *each, void *ctx) {
+    return v->ops->leases(v, after, each, ctx);
+}
+RT_MUST_USE static inline rt_code rt_view_bodies(rt_view *v, rt_id after, rt_each_body *each, void *ctx) {
+    return v->ops->bodies(v, after, each, ctx);
+}
 static inline void rt_view_close(rt_view *v) {
     if (v != NULL) v->ops->close(v);
 }

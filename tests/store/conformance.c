@@ -7,7 +7,7 @@
 
 int store_conformance_run(const store_factory *factory) {
     const store_tests parts[] = {store_tests_jobs(),    store_tests_records(), store_tests_changes(),
-                                 store_tests_batches(), store_tests_upkeep(),  store_tests_random()};
+                                 store_tests_batches(), store_tests_upkeep(),  store_tests_import(),  store_tests_random()};
     size_t count = 0;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) count += parts[i].count;
     struct CMUnitTest *tests = calloc(count, sizeof *tests);

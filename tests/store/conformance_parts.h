@@ -17,6 +17,7 @@ store_tests store_tests_records(void); /* documents, queues, leases, events, bod
 store_tests store_tests_changes(void); /* conditions, all or nothing, limits */
 store_tests store_tests_batches(void); /* views, batches, restarts, ids */
 store_tests store_tests_upkeep(void);  /* counters, history */
+store_tests store_tests_import(void);  /* what a copy reads and writes; only of stores that can be copied */
 store_tests store_tests_random(void);  /* random changes against a naive model */
 
 #endif

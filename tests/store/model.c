@@ -35,6 +35,7 @@ static void random_fields(rt_rng *rng, rt_store *s, rt_job *job) {
     job->due_ms = (int64_t)rt_rng_below(rng, 50);
     job->expires_ms = rt_rng_below(rng, 2) == 0 ? 0 : (int64_t)(1 + rt_rng_below(rng, 50));
     job->key_hash = 1 + rt_rng_below(rng, HASHES);
+    job->bucket = (uint16_t)rt_rng_below(rng, 65536);
     job->last_event = rt_store_new_seq(s);
     job->body_bytes = job->body != 0 ? (uint32_t)body_text(job->body).len : 0;
 }
@@ -132,6 +133,7 @@ static bool belongs(const rt_job *job, const rt_job_range *range) {
         return here && pull &&
                (job->state == RT_JOB_SCHEDULED || job->state == RT_JOB_FREE || job->state == RT_JOB_LEASED);
     case RT_INDEX_DEAD: return here && job->state == RT_JOB_DEAD;
+    case RT_INDEX_EVERY: return true;
     }
     return false;
 }

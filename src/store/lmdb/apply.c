@@ -119,11 +119,15 @@ static rt_code check_version(rt_code found, uint64_t version, uint64_t was, cons
     return found == RT_OK ? RT_OK : rt_fail(err, found, 0, "%s %" PRIu64 ": %s", what, number, rt_code_name(found));
 }
 
-/* Each write raises the version by one; an insert makes it 1. */
-#define ASSERT_NEXT(was, now) \
+/* Each write raises the version by one; an insert makes it 1, or brings its own. */
+static bool is_next(const rt_lmdb *s, uint64_t was, uint64_t now) {
+    return s->importing && was == 0 ? now >= 1 : now == was + 1;
+}
+
+#define ASSERT_NEXT(s, was, now) \
     do { \
         RT_ASSERT((was) != NULL || (now) != NULL); \
-        RT_ASSERT((now) == NULL || (now)->version == ((was) != NULL ? (was)->version : 0) + 1); \
+        RT_ASSERT((now) == NULL || is_next(s, (was) != NULL ? (was)->version : 0, (now)->version)); \
     } while (0)
 
 /* What a job may become; an engine that breaks this has a bug. */
@@ -140,7 +144,7 @@ static void assert_sane(const rt_job *was, const rt_job *now) {
 }
 
 static rt_code check_job(rt_lmdb *s, const rt_job *was, const rt_job *now, rt_err *err) {
-    ASSERT_NEXT(was, now);
+    ASSERT_NEXT(s, was, now);
     if (now != NULL) assert_sane(was, now);
     if (now != NULL && now->state == RT_JOB_DONE && now->last_event == 0) {
         return rt_fail(err, RT_E_INVALID, 0, "job %" PRIu64 " is done without an event", now->id);
@@ -154,7 +158,7 @@ static rt_code check_job(rt_lmdb *s, const rt_job *was, const rt_job *now, rt_er
         if (rc != 0 && rc != MDB_NOTFOUND) return rt_lmdb_fail(err, rc, "job");
         if (rc != 0 || memcmp(&stored, was, sizeof stored) != 0) return conflict(err, "job", was->id);
     }
-    return note_uses(s, was, now, err);
+    return s->importing ? RT_OK : note_uses(s, was, now, err);
 }
 
 static rt_code make_room(rt_lmdb *s, MDB_val *value, size_t bytes, rt_err *err) {
@@ -163,7 +167,7 @@ static rt_code make_room(rt_lmdb *s, MDB_val *value, size_t bytes, rt_err *err) 
 }
 
 static rt_code check_queue(rt_lmdb *s, const rt_queue *was, const rt_queue *now, planned *plan, rt_err *err) {
-    ASSERT_NEXT(was, now);
+    ASSERT_NEXT(s, was, now);
     RT_ASSERT(was == NULL || now == NULL || was->id == now->id);
     if (now != NULL && now->name.len > RT_QUEUE_NAME_MAX) {
         return rt_fail(err, RT_E_TOO_LARGE, 0, "a queue's name has at most %d bytes", RT_QUEUE_NAME_MAX);
@@ -183,7 +187,7 @@ static rt_code check_queue(rt_lmdb *s, const rt_queue *was, const rt_queue *now,
 }
 
 static rt_code check_lease(rt_lmdb *s, const rt_lease *was, const rt_lease *now, planned *plan, rt_err *err) {
-    ASSERT_NEXT(was, now);
+    ASSERT_NEXT(s, was, now);
     RT_ASSERT(was == NULL || now == NULL || was->id == now->id);
     RT_ASSERT(now == NULL || now->jobs_count <= RT_LEASE_JOBS_MAX);
     rt_code code = RT_OK;
@@ -212,7 +216,7 @@ static rt_code check_doc_version(rt_lmdb *s, rt_doc_kind kind, rt_str name, uint
 }
 
 static rt_code check_doc(rt_lmdb *s, const rt_doc *was, const rt_doc *now, planned *plan, rt_err *err) {
-    ASSERT_NEXT(was, now);
+    ASSERT_NEXT(s, was, now);
     RT_ASSERT(was == NULL || now == NULL || (was->kind == now->kind && rt_str_eq(was->name, now->name)));
     const rt_doc *doc = now != NULL ? now : was;
     RT_ASSERT(doc->kind != RT_DOC_NONE);
@@ -241,7 +245,7 @@ static rt_code check_event(rt_lmdb *s, const rt_event *event, planned *plan, rt_
     return code;
 }
 
-static rt_code check_body(rt_lmdb *s, rt_id id, const rt_str *bytes, rt_err *err) {
+static rt_code check_body(rt_lmdb *s, rt_id id, const rt_str *bytes, uint64_t users, rt_err *err) {
     if (bytes->len > RT_BODY_BYTES_MAX) {
         return rt_fail(err, RT_E_TOO_LARGE, 0, "a body has at most %d bytes", RT_BODY_BYTES_MAX);
     }
@@ -250,6 +254,7 @@ static rt_code check_body(rt_lmdb *s, rt_id id, const rt_str *bytes, rt_err *err
     rt_body_use *use = use_of(s, id);
     if (use == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "users of bodies");
     use->made = bytes;
+    if (s->importing) use->delta = (int64_t)users;
     return RT_OK;
 }
 
@@ -259,7 +264,7 @@ static rt_code check_op(rt_lmdb *s, const rt_op *op, planned *plan, rt_err *err)
     case RT_OP_QUEUE: return check_queue(s, op->queue.was, op->queue.now, plan, err);
     case RT_OP_LEASE: return check_lease(s, op->lease.was, op->lease.now, plan, err);
     case RT_OP_DOC: return check_doc(s, op->doc.was, op->doc.now, plan, err);
-    case RT_OP_BODY: return check_body(s, op->body.id, &op->body.bytes, err);
+    case RT_OP_BODY: return check_body(s, op->body.id, &op->body.bytes, op->body.users, err);
     case RT_OP_EVENT: return check_event(s, op->event, plan, err);
     }
     return rt_fail(err, RT_E_INVALID, 0, "unknown kind of op: %d", (int)op->kind);
@@ -349,14 +354,23 @@ static void write_change(rt_lmdb *s, const rt_change *change, planned *plans) {
     if (rc != 0) rt_lmdb_break(s, rc, "the store cannot write");
 }
 
+static void adopt(rt_lmdb *s, const rt_import *import) {
+    if (import->ids_from > s->next_id) s->next_id = import->ids_from;
+    if (import->seqs_from > s->next_seq) s->next_seq = import->seqs_from;
+    s->adopts = true;
+    s->tag = import->tag;
+}
+
 rt_code rt_lmdb_apply(rt_lmdb *s, const rt_change *change, rt_err *err) {
     RT_ASSERT(change->ops_count <= RT_CHANGE_OPS_MAX);
     RT_ASSERT(change->guards_count <= RT_CHANGE_GUARDS_MAX);
     RT_ASSERT(s->batch.txn != NULL);
+    s->importing = change->import != NULL;
     if (!s->broken) {
         planned *plans = rt_arena_alloc(&s->scratch, (change->ops_count + 1) * sizeof *plans);
         rt_code code = plans != NULL ? RT_OK : rt_fail(err, RT_E_NOMEM, ENOMEM, "change");
         if (code == RT_OK) code = check(s, change, plans, err);
+        if (code == RT_OK && s->importing) adopt(s, change->import);
         if (code == RT_OK) write_change(s, change, plans);
         forget_uses(s);
         rt_arena_clear(&s->scratch);

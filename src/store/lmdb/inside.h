@@ -51,6 +51,9 @@ struct rt_lmdb {
     bool dirty;            /* the open batch has written */
     bool broken;           /* … and cannot be committed any more: `why` */
     rt_err why;
+    bool importing;        /* the change that is applied is an import */
+    bool adopts;           /* the open batch imports, and `tag` comes with it */
+    uint32_t tag;
     bool unsure;           /* a commit broke the environment: its end is known once that is open again */
     size_t unsure_txn;     /* LMDB's number of that transaction */
     bool ended;            /* a batch's end waits for rt_store_poll */
@@ -78,6 +81,8 @@ rt_code rt_lmdb_list_docs(rt_view *v, rt_doc_kind kind, rt_str prefix, rt_str af
 rt_code rt_lmdb_list_queues(rt_view *v, rt_id after, rt_each_queue *each, void *ctx);
 rt_code rt_lmdb_list_events(rt_view *v, uint64_t after_seq, rt_each_event *each, void *ctx);
 rt_code rt_lmdb_list_expiries(rt_view *v, int64_t until_ms, rt_each_expiry *each, void *ctx);
+rt_code rt_lmdb_list_leases(rt_view *v, rt_id after, rt_each_lease *each, void *ctx);
+rt_code rt_lmdb_list_bodies(rt_view *v, rt_id after, rt_each_body *each, void *ctx);
 rt_code rt_lmdb_list_wakes(rt_view *v, rt_id after_queue, rt_each_wake *each, void *ctx);
 
 RT_MUST_USE rt_code rt_lmdb_views_init(rt_lmdb *s, rt_err *err);

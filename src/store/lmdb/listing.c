@@ -65,6 +65,43 @@ rt_code rt_lmdb_list_queues(rt_view *v, rt_id after, rt_each_queue *each, void *
     return finish(&w);
 }
 
+rt_code rt_lmdb_list_leases(rt_view *v, rt_id after, rt_each_lease *each, void *ctx) {
+    walk w = begin(view_of(v), RT_TREE_LEASES);
+    seek_behind_number(&w, after);
+    while (w.rc == 0) {
+        uint64_t id;
+        rt_lease lease;
+        if (!number_of(&w, &id) || !rt_stored_read_lease(id, value_of(&w), &lease)) corrupt(&w);
+        else if (!each(ctx, &lease)) stop(&w);
+        else step(&w, MDB_NEXT);
+    }
+    return finish(&w);
+}
+
+/* Of a body: 1 where nothing says otherwise. */
+static bool users_of(rt_lmdb_view *v, rt_id body, uint64_t *out) {
+    rt_str value;
+    const int rc = rt_lmdb_find(v, RT_TREE_USERS, body, &value);
+    *out = 1;
+    if (rc == 0 && value.len == sizeof *out) memcpy(out, value.ptr, sizeof *out);
+    return rc == MDB_NOTFOUND || (rc == 0 && value.len == sizeof *out);
+}
+
+rt_code rt_lmdb_list_bodies(rt_view *v, rt_id after, rt_each_body *each, void *ctx) {
+    walk w = begin(view_of(v), RT_TREE_BODIES);
+    seek_behind_number(&w, after);
+    while (w.rc == 0) {
+        uint64_t id;
+        uint64_t users;
+        rt_str bytes;
+        if (!number_of(&w, &id) || !rt_stored_read_body(value_of(&w), &bytes)) corrupt(&w);
+        else if (!users_of(view_of(v), id, &users)) corrupt(&w);
+        else if (!each(ctx, id, bytes, users)) stop(&w);
+        else step(&w, MDB_NEXT);
+    }
+    return finish(&w);
+}
+
 rt_code rt_lmdb_list_events(rt_view *v, uint64_t after_seq, rt_each_event *each, void *ctx) {
     walk w = begin(view_of(v), RT_TREE_EVENTS);
     seek_behind_number(&w, after_seq);
@@ -107,12 +144,16 @@ static void seek_due(walk *w, const rt_job_range *range) {
     seek(w, key.bytes, key.len);
 }
 
+static bool is_numbered(const rt_job_range *range) {
+    return range->index == RT_INDEX_READY || range->index == RT_INDEX_EVERY;
+}
+
 /* The id of the entry under the walk. False: it is outside the range, or (walk ended) unreadable. */
 static bool id_in_range(walk *w, const rt_job_range *range, rt_id *id) {
     rt_id queue = range->queue;
     int64_t due_ms = range->until_ms;
     bool readable;
-    if (range->index == RT_INDEX_READY) readable = number_of(w, id);
+    if (is_numbered(range)) readable = number_of(w, id);
     else if (range->index == RT_INDEX_DUE) readable = rt_key_read_due(key_of(w), &queue, &due_ms, id);
     else readable = rt_key_read_place(key_of(w), &queue, id);
     if (!readable) {
@@ -120,7 +161,7 @@ static bool id_in_range(walk *w, const rt_job_range *range, rt_id *id) {
         return false;
     }
     const bool all_dead = range->index == RT_INDEX_DEAD && range->queue == 0;
-    return (range->index == RT_INDEX_READY || all_dead || queue == range->queue) && due_ms <= range->until_ms;
+    return (is_numbered(range) || all_dead || queue == range->queue) && due_ms <= range->until_ms;
 }
 
 static bool is_echo(const walk *w, const rt_job_range *range) {
@@ -133,13 +174,13 @@ static bool is_echo(const walk *w, const rt_job_range *range) {
 rt_code rt_lmdb_list_jobs(rt_view *view, const rt_job_range *range, rt_each_job *each, void *ctx) {
     static const rt_tree TREES[] = {
         [RT_INDEX_READY] = RT_TREE_READY, [RT_INDEX_DUE] = RT_TREE_DUE,   [RT_INDEX_FREE] = RT_TREE_FREE,
-        [RT_INDEX_ALL] = RT_TREE_ALL,     [RT_INDEX_DEAD] = RT_TREE_DEAD,
+        [RT_INDEX_ALL] = RT_TREE_ALL,     [RT_INDEX_DEAD] = RT_TREE_DEAD, [RT_INDEX_EVERY] = RT_TREE_JOBS,
     };
     rt_lmdb_view *v = view_of(view);
     RT_ASSERT(!range->backwards || range->index == RT_INDEX_ALL);
     walk w = begin(v, TREES[range->index]);
     if (w.rc == 0) {
-        if (range->index == RT_INDEX_READY) seek_behind_number(&w, range->after);
+        if (is_numbered(range)) seek_behind_number(&w, range->after);
         else if (range->index == RT_INDEX_DUE) seek_due(&w, range);
         else seek_place(&w, range);
     }

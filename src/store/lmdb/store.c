@@ -49,7 +49,7 @@ static rt_view *batch(rt_store *store, rt_err *err) {
 static void settle(rt_lmdb *s, bool durable) {
     rt_counters_settle(&s->counters, durable);
     s->batch.txn = NULL;
-    s->dirty = s->broken = false;
+    s->dirty = s->broken = s->adopts = false;
 }
 
 static void abandon(rt_store *store) {
@@ -62,7 +62,9 @@ static void abandon(rt_store *store) {
 /* What goes with every batch that has written something. */
 static int write_books(rt_lmdb *s, rt_stored_meta *meta) {
     const int rc = rt_counters_write(&s->counters, &s->env, s->batch.txn);
-    if (rc != 0 || (s->next_id <= meta->id_limit && s->next_seq <= meta->seq_limit)) return rc;
+    const bool adopts = s->adopts && s->tag != meta->tag;
+    if (rc != 0 || (!adopts && s->next_id <= meta->id_limit && s->next_seq <= meta->seq_limit)) return rc;
+    if (adopts) meta->tag = s->tag;
     meta->id_limit = s->next_id + NUMBERS_AHEAD;
     meta->seq_limit = s->next_seq + NUMBERS_AHEAD;
     return rt_lmdb_write_meta(&s->env, s->batch.txn, meta);

@@ -221,5 +221,7 @@ const rt_view_ops rt_lmdb_view_ops = {
     .expiries = rt_lmdb_list_expiries,
     .wakes = rt_lmdb_list_wakes,
     .counts = read_counts,
+    .leases = rt_lmdb_list_leases,
+    .bodies = rt_lmdb_list_bodies,
     .close = close_view,
 };

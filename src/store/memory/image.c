@@ -24,6 +24,7 @@ rt_image *rt_image_copy(const rt_image *from) {
     if (image == NULL) return NULL;
     image->next_id = from->next_id;
     image->next_seq = from->next_seq;
+    image->tag = from->tag;
     for (int part = 0; part < RT_PART_COUNT; part++) {
         rt_image_table *table = from->tables[part];
         image->tables[part] = table;

@@ -40,6 +40,7 @@ typedef struct rt_image {
     atomic_uint refs;
     rt_image_table *tables[RT_PART_COUNT]; /* NULL: empty */
     uint64_t next_id, next_seq;
+    uint32_t tag; /* that was imported; 0: none was */
 } rt_image;
 
 /* Each returns an image with one reference. NULL: out of memory. */

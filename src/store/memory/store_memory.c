@@ -166,12 +166,12 @@ static rt_code fault_of_apply(node *n, const rt_change *change, rt_err *err) {
     return RT_OK;
 }
 
-static void adopt(node *n, const rt_import *import) {
+static void adopt(node *n, rt_image *image, const rt_import *import) {
     rt_memory_disk *disk = n->disk;
+    image->tag = import->tag;
     const uint64_t next_id = import->ids_from & (HOME - 1);
     if (next_id > disk->next_id) disk->next_id = next_id;
     if (import->seqs_from > disk->next_seq) disk->next_seq = import->seqs_from;
-    disk->config.tag = import->tag;
 }
 
 static rt_code node_apply(rt_store *s, const rt_change *change, rt_err *err) {
@@ -193,7 +193,7 @@ static rt_code node_apply(rt_store *s, const rt_change *change, rt_err *err) {
         return code;
     }
     rt_image_drop(n->batch);
-    if (change->import != NULL) adopt(n, change->import);
+    if (change->import != NULL) adopt(n, next, change->import);
     n->batch = next;
     n->batch_view.image = next;
     n->writes += change->ops_count;
@@ -364,8 +364,9 @@ void rt_memory_each_changed_job(const rt_view *before, const rt_view *after, rt_
 static node *attach(rt_memory_disk *disk, uint64_t seed) {
     node *n = calloc(1, sizeof *n);
     if (n == NULL) return NULL;
+    const uint32_t tag = disk->image->tag != 0 ? disk->image->tag : disk->config.tag;
     n->store = (rt_store){
-        .ops = &NODE_OPS, .tag = disk->config.tag, .loads = disk->config.loads,
+        .ops = &NODE_OPS, .tag = tag, .loads = disk->config.loads,
                          .sole_owner = disk->config.sole_owner, .fd = -1};
     n->disk = disk;
     n->rng = rt_rng_seeded(seed);

@@ -81,12 +81,13 @@ static rt_code make_known(rt_pg *s, const rt_change *change, rt_err *err) {
         rt_pg_record *r = record_of(s, &w);
         if (r == NULL) return no_memory(err);
         // Our own numbers are nobody else's: a record that is new here is new.
-        const bool fresh = !w.was && (w.part == RT_PG_DOCS ? rt_pg_starts_fresh(&s->numbers, w.name)
-                                                           : rt_pg_is_fresh(&s->numbers, w.key));
-        if (fresh) r->known = true;
+        const bool fresh = w.part == RT_PG_DOCS ? rt_pg_starts_fresh(&s->numbers, w.name)
+                                                : rt_pg_is_fresh(&s->numbers, w.key);
+        if (!w.was && (fresh || change->import != NULL)) r->known = true; // an import goes where nothing was
         good = want_if_unknown(s, r) && good;
     }
-    for (uint32_t i = 0; i < change->ops_count; i++) good = want_body(s, &change->ops[i]) && good;
+    for (uint32_t i = 0; i < change->ops_count && change->import == NULL; i++)
+        good = want_body(s, &change->ops[i]) && good;
     return good ? rt_pg_load(s, err) : no_memory(err);
 }
 
@@ -110,7 +111,7 @@ static rt_code check_size(const rt_op *op, rt_err *err) {
 }
 
 /* What a job may become; an engine that breaks this has a bug. */
-static rt_code check_job(rt_pg *s, const rt_job *was, const rt_job *now, rt_err *err) {
+static rt_code check_job(rt_pg *s, const rt_job *was, const rt_job *now, bool import, rt_err *err) {
     if (now == NULL) return RT_OK;
     rt_pg_record *body = now->body == 0 ? NULL : rt_pg_find(&s->batch, RT_PG_BODIES, now->body);
     if (body != NULL) body->named = true;
@@ -124,24 +125,25 @@ static rt_code check_job(rt_pg *s, const rt_job *was, const rt_job *now, rt_err 
     RT_ASSERT(was == NULL || was->body == now->body || now->state == RT_JOB_DONE);
     if (now->state == RT_JOB_DONE && now->last_event == 0)
         return rt_fail(err, RT_E_INVALID, 0, "job %" PRIu64 " is done without an event", now->id);
-    if (was != NULL || now->body == 0 || now->state == RT_JOB_DONE) return RT_OK;
+    if (was != NULL || import || now->body == 0 || now->state == RT_JOB_DONE) return RT_OK;
     if (body != NULL && (body->there || body->coming)) return RT_OK;
     return rt_fail(err, RT_E_INVALID, 0, "a job names a body that is not there");
 }
 
-static rt_code check_op(rt_pg *s, const rt_op *op, rt_err *err) {
+static rt_code check_op(rt_pg *s, const rt_op *op, bool import, rt_err *err) {
     const rt_code size = check_size(op, err);
     if (size != RT_OK) return size;
     const writing w = writing_of(op);
     rt_pg_record *r = record_of(s, &w);
     if (r == NULL) return no_memory(err);
     RT_ASSERT(w.was || w.now);
-    RT_ASSERT(!w.now || w.now_version == w.was_version + 1);
+    const bool own = import && !w.was; // it brings its version with it
+    RT_ASSERT(!w.now || (own ? w.now_version >= 1 : w.now_version == w.was_version + 1));
     if (!w.was && r->there) return rt_fail(err, RT_E_EXISTS, 0, "there is such a %s", WHAT[w.part]);
     if (w.was && (!r->there || rt_pg_version(r) != w.was_version))
         return rt_fail(err, RT_E_CONFLICT, 0, "a %s is not as it was read", WHAT[w.part]);
     if (op->kind == RT_OP_BODY) r->coming = true;
-    return op->kind == RT_OP_JOB ? check_job(s, op->job.was, op->job.now, err) : RT_OK;
+    return op->kind == RT_OP_JOB ? check_job(s, op->job.was, op->job.now, import, err) : RT_OK;
 }
 
 /* Bodies that the change brings must be named by its jobs; marks are taken off again. */
@@ -153,7 +155,8 @@ static rt_code check_bodies(rt_pg *s, const rt_change *change, rt_err *err) {
         const rt_id body = op->kind == RT_OP_BODY ? op->body.id : now != NULL ? now->body : 0;
         rt_pg_record *r = body == 0 ? NULL : rt_pg_find(&s->batch, RT_PG_BODIES, body);
         if (r == NULL) continue;
-        if (r->coming && !r->named) code = rt_fail(err, RT_E_INVALID, 0, "a body that no job of its change names");
+        if (r->coming && !r->named && change->import == NULL)
+            code = rt_fail(err, RT_E_INVALID, 0, "a body that no job of its change names");
         r->coming = r->named = false;
     }
     return code;
@@ -168,7 +171,8 @@ static rt_code check(rt_pg *s, const rt_change *change, rt_err *err) {
         if ((r->there ? r->doc.version : 0) != g->version)
             code = rt_fail(err, RT_E_CONFLICT, 0, "a document is not as it was read");
     }
-    for (uint32_t i = 0; i < change->ops_count && code == RT_OK; i++) code = check_op(s, &change->ops[i], err);
+    for (uint32_t i = 0; i < change->ops_count && code == RT_OK; i++)
+        code = check_op(s, &change->ops[i], change->import != NULL, err);
     rt_err unused;
     const rt_code bodies = check_bodies(s, change, code == RT_OK ? err : &unused);
     return code != RT_OK ? code : bodies;
@@ -232,15 +236,15 @@ static bool use_body(rt_pg *s, const rt_job *job, int64_t more) {
     return true;
 }
 
-static bool note_job(rt_pg *s, rt_pg_record *r, const rt_job *was, const rt_job *now) {
+static bool note_job(rt_pg *s, rt_pg_record *r, const rt_job *was, const rt_job *now, bool import) {
     rt_err unused;
     const rt_job before = was != NULL ? *was : (rt_job){0}; // `was` may lie in what is written here
     const bool goes = now == NULL;
     const rt_job after = goes ? (rt_job){0} : *now;
     if (!goes) r->job = after;
     if (!goes && (after.state == RT_JOB_READY || after.state == RT_JOB_FREE)) s->batch.shout = true;
-    return rt_pg_count(s, was != NULL ? &before : NULL, goes ? NULL : &after, &unused) == RT_OK &&
-           use_body(s, goes ? NULL : &after, 1) && use_body(s, was != NULL ? &before : NULL, -1);
+    if (rt_pg_count(s, was != NULL ? &before : NULL, goes ? NULL : &after, &unused) != RT_OK) return false;
+    return import || (use_body(s, goes ? NULL : &after, 1) && use_body(s, was != NULL ? &before : NULL, -1));
 }
 
 static bool keep_text(rt_pg *s, rt_str *text) {
@@ -264,9 +268,9 @@ static bool note_event(rt_pg *s, rt_pg_record *r, const rt_event *event) {
     return keep_text(s, &r->event.text) && rt_pg_count_events(s, 1, &unused) == RT_OK;
 }
 
-static bool note_value(rt_pg *s, rt_pg_record *r, const rt_op *op) {
+static bool note_value(rt_pg *s, rt_pg_record *r, const rt_op *op, bool import) {
     switch (op->kind) {
-    case RT_OP_JOB: return note_job(s, r, op->job.was, op->job.now);
+    case RT_OP_JOB: return note_job(s, r, op->job.was, op->job.now, import);
     case RT_OP_QUEUE:
         s->batch.shout = true;
         if (op->queue.now != NULL) r->queue = *op->queue.now;
@@ -278,19 +282,29 @@ static bool note_value(rt_pg *s, rt_pg_record *r, const rt_op *op) {
     case RT_OP_BODY:
         r->body = (rt_pg_body){.id = op->body.id, .bytes = op->body.bytes};
         r->made = true;
+        if (import) r->body.users = (int64_t)op->body.users;
         return keep_text(s, &r->body.bytes);
     case RT_OP_EVENT: return note_event(s, r, op->event);
     }
     return false;
 }
 
-static bool note_op(rt_pg *s, const rt_op *op) {
+static bool note_op(rt_pg *s, const rt_op *op, bool import) {
     const writing w = writing_of(op);
     rt_pg_record *r = record_of(s, &w);
     if (r == NULL || !rt_pg_touch(&s->batch, r)) return false;
-    const bool good = note_value(s, r, op);
-    if (op->kind != RT_OP_BODY) r->there = w.now; // a body is there as long as it has users
+    const bool good = note_value(s, r, op, import);
+    if (import || op->kind != RT_OP_BODY) r->there = w.now; // a body is there as long as it has users
     return good;
+}
+
+/* The flush tells the database. */
+static void adopt(rt_pg *s, const rt_import *import) {
+    const uint64_t ids_from = import->ids_from & RT_PG_SEQUENCE_MASK;
+    s->batch.adopts = true;
+    s->batch.tag = import->tag;
+    s->batch.numbers_from = ids_from > import->seqs_from ? ids_from : import->seqs_from;
+    if (s->numbers.least < s->batch.numbers_from) s->numbers.least = s->batch.numbers_from;
 }
 
 rt_code rt_pg_apply(rt_pg *s, const rt_change *change, rt_err *err) {
@@ -306,12 +320,13 @@ rt_code rt_pg_apply(rt_pg *s, const rt_change *change, rt_err *err) {
     if (code == RT_OK) code = check(s, change, err);
     if (code != RT_OK) return code;
     bool good = true;
+    if (change->import != NULL) adopt(s, change->import);
     for (uint32_t i = 0; i < change->guards_count && good; i++) {
         rt_pg_record *r = rt_pg_find_doc(b, change->guards[i].kind, change->guards[i].name);
         if (!r->guarded) good = rt_pg_push(&b->guarded, r);
         r->guarded = true;
     }
-    for (uint32_t i = 0; i < change->ops_count && good; i++) good = note_op(s, &change->ops[i]);
+    for (uint32_t i = 0; i < change->ops_count && good; i++) good = note_op(s, &change->ops[i], change->import != NULL);
     if (good) return RT_OK;
     const rt_err why = {.code = RT_E_NOMEM, .sys_errno = ENOMEM, .msg = "out of memory"};
     rt_pg_batch_break(s, &why);

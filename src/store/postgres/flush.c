@@ -177,8 +177,17 @@ static bool send_counters(rt_pg *s) {
                       SLOT);
 }
 
+static void send_adopt(rt_pg *s) {
+    if (!s->batch.adopts) return;
+    rt_pg_args_clear(&s->args);
+    rt_pg_arg_i64(&s->args, s->batch.tag);
+    rt_pg_arg_i64(&s->args, (int64_t)s->batch.numbers_from);
+    rt_pg_send(&s->pipe, RT_SQL_ADOPT, &s->args, NULL, NULL);
+}
+
 rt_code rt_pg_flush(rt_pg *s, rt_err *err) {
     rt_pg_begin(s);
+    send_adopt(s);
     const bool good = send_guards(s) && send_part(s, RT_PG_DOCS) && send_part(s, RT_PG_QUEUES) &&
                       send_part(s, RT_PG_LEASES) && send_part(s, RT_PG_JOBS) && send_bodies(s) &&
                       send_part(s, RT_PG_EVENTS) && send_counters(s);

@@ -135,6 +135,9 @@ typedef struct rt_pg_batch {
     bool dirty;   /* there is something to commit */
     bool broken;  /* it can only fail: `why` */
     bool shout;   /* other nodes may find something to do */
+    bool adopts;  /* it imports, and the store goes on where another one was: */
+    uint32_t tag;
+    uint64_t numbers_from; /* one sequence for ids and events: what both are below */
     rt_err why;
     rt_arena arena;
     rt_map records[RT_PG_PART_COUNT];
@@ -205,6 +208,8 @@ rt_code rt_pg_page_docs(rt_pg_reader *r, rt_doc_kind kind, rt_str prefix, rt_str
 rt_code rt_pg_page_queues(rt_pg_reader *r, rt_id after, rt_each_queue *each, void *ctx);
 rt_code rt_pg_page_events(rt_pg_reader *r, uint64_t after_seq, rt_each_event *each, void *ctx);
 rt_code rt_pg_page_expiries(rt_pg_reader *r, int64_t until_ms, rt_each_expiry *each, void *ctx);
+rt_code rt_pg_page_leases(rt_pg_reader *r, rt_id after, rt_each_lease *each, void *ctx);
+rt_code rt_pg_page_bodies(rt_pg_reader *r, rt_id after, rt_each_body *each, void *ctx);
 rt_code rt_pg_page_wakes(rt_pg_reader *r, rt_id after_queue, rt_each_wake *each, void *ctx);
 /* The record of one key; documents: `kind` and `name`. RT_E_ABSENT. */
 rt_code rt_pg_get(rt_pg_reader *r, rt_pg_part part, uint64_t key, rt_doc_kind kind, rt_str name, void *record);

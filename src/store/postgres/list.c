@@ -61,6 +61,7 @@ static bool belongs(const rt_job *job, const rt_job_range *range) {
     case RT_INDEX_ALL:
         if (!pull || job->queue != range->queue || job->state == RT_JOB_DEAD || job->state == RT_JOB_DONE) return false;
         return range->backwards ? range->after == 0 || job->id < range->after : job->id > range->after;
+    case RT_INDEX_EVERY: return job->id > range->after;
     case RT_INDEX_DEAD:
         if (job->state != RT_JOB_DEAD) return false;
         if (range->queue != 0) return job->queue == range->queue && job->id > range->after;

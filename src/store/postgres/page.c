@@ -16,6 +16,7 @@ static int number_of(const rt_job_range *range) {
     case RT_INDEX_FREE: return RT_SQL_FREE;
     case RT_INDEX_ALL: return range->backwards ? RT_SQL_ALL_BACK : RT_SQL_ALL;
     case RT_INDEX_DEAD: return range->queue == 0 ? RT_SQL_DEAD_ALL : RT_SQL_DEAD;
+    case RT_INDEX_EVERY: return RT_SQL_EVERY;
     }
     return RT_SQL_READY;
 }
@@ -177,6 +178,53 @@ rt_code rt_pg_page_queues(rt_pg_reader *r, rt_id after, rt_each_queue *each, voi
         for (int i = 0; code == RT_OK && i < p.count; i++) {
             after = queues[i].id;
             if (!each(ctx, &queues[i])) {
+                more = false;
+                break;
+            }
+        }
+        free(p.records);
+        if (code != RT_OK) return code;
+    }
+    return RT_OK;
+}
+
+rt_code rt_pg_page_leases(rt_pg_reader *r, rt_id after, rt_each_lease *each, void *ctx) {
+    page p = {.reader = r, .part = RT_PG_LEASES, .bytes = sizeof(rt_lease)};
+    bool more = true;
+    for (uint32_t limit = FIRST_PAGE; more; limit = next_limit(limit)) {
+        rt_pg_args_clear(&r->args);
+        rt_pg_arg_i64(&r->args, (int64_t)after);
+        rt_pg_arg_i64(&r->args, limit);
+        const rt_code code = fetch(r, RT_SQL_LEASES, &p);
+        const rt_lease *leases = (const void *)p.records;
+        more = code == RT_OK && (uint32_t)p.count == limit;
+        for (int i = 0; code == RT_OK && i < p.count; i++) {
+            after = leases[i].id;
+            if (!each(ctx, &leases[i])) {
+                more = false;
+                break;
+            }
+        }
+        free(p.records);
+        if (code != RT_OK) return code;
+    }
+    return RT_OK;
+}
+
+/* Pages stay small: a body may be a megabyte. */
+rt_code rt_pg_page_bodies(rt_pg_reader *r, rt_id after, rt_each_body *each, void *ctx) {
+    page p = {.reader = r, .part = RT_PG_BODIES, .bytes = sizeof(rt_pg_body)};
+    bool more = true;
+    while (more) {
+        rt_pg_args_clear(&r->args);
+        rt_pg_arg_i64(&r->args, (int64_t)after);
+        rt_pg_arg_i64(&r->args, FIRST_PAGE);
+        const rt_code code = fetch(r, RT_SQL_BODIES, &p);
+        const rt_pg_body *bodies = (const void *)p.records;
+        more = code == RT_OK && p.count == FIRST_PAGE;
+        for (int i = 0; code == RT_OK && i < p.count; i++) {
+            after = bodies[i].id;
+            if (!each(ctx, bodies[i].id, bodies[i].bytes, (uint64_t)bodies[i].users)) {
                 more = false;
                 break;
             }

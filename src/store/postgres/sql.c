@@ -154,6 +154,7 @@ static const struct {
     {RT_SQL_ALL_BACK, ALL_INDEX " AND queue = $1 AND id < $2 ORDER BY id DESC"},
     {RT_SQL_DEAD, "state = 5 AND queue = $1 AND id > $2 ORDER BY id"},
     {RT_SQL_DEAD_ALL, "state = 5 AND (queue, id) > ($3, $2) ORDER BY queue, id"},
+    {RT_SQL_EVERY, "id > $2 ORDER BY id"},
 };
 
 static void make_list(rt_buf *b, rt_pg_part part, const char *condition, const char *limit) {
@@ -204,6 +205,9 @@ static const struct {
     {RT_SQL_NOTIFY, "SELECT pg_notify('retryd', $1::bigint::text)"},
     {RT_SQL_NUMBERS, "SELECT nextval('retryd_numbers') FROM generate_series(1, $1::integer)"},
     {RT_SQL_CLOCK, "SELECT " CLOCK_MS},
+    {RT_SQL_ADOPT, // a sequence that is ahead already stays where it is
+     "WITH w AS (UPDATE retryd_schema SET tag = $1::bigint WHERE one = 1 RETURNING 1) "
+     "SELECT setval('retryd_numbers', greatest((SELECT last_value FROM retryd_numbers), $2::bigint)) FROM w"},
     {RT_SQL_TIDY_LOOK,
      "SELECT seq, job, at_ms, (SELECT sum(events)::bigint FROM retryd_counters WHERE queue = 0) "
      "FROM retryd_events ORDER BY seq LIMIT $1::integer FOR UPDATE SKIP LOCKED"},
@@ -266,6 +270,10 @@ static bool make_lists(const char *texts[], rt_buf *b, rt_arena *arena) {
     good = keep(texts, RT_SQL_DOCS, b, arena) && good;
     make_list(b, RT_PG_QUEUES, "id > $1 ORDER BY id", "$2");
     good = keep(texts, RT_SQL_QUEUES, b, arena) && good;
+    make_list(b, RT_PG_LEASES, "id > $1 ORDER BY id", "$2");
+    good = keep(texts, RT_SQL_LEASES, b, arena) && good;
+    make_list(b, RT_PG_BODIES, "id > $1 ORDER BY id", "$2");
+    good = keep(texts, RT_SQL_BODIES, b, arena) && good;
     make_list(b, RT_PG_EVENTS, "seq > $1 ORDER BY seq", "$2");
     return keep(texts, RT_SQL_EVENTS, b, arena) && good;
 }

@@ -25,6 +25,7 @@ enum rt_sql {
     RT_SQL_NOTIFY,
     RT_SQL_NUMBERS,
     RT_SQL_CLOCK,
+    RT_SQL_ADOPT,         /* tag and numbers of another store */
     RT_SQL_TIDY_LOOK,
     RT_SQL_TIDY_EVENTS,
     RT_SQL_TIDY_JOBS,
@@ -43,9 +44,13 @@ enum rt_sql {
     RT_SQL_DEAD_TAKE,
     RT_SQL_DEAD_ALL,
     RT_SQL_DEAD_ALL_TAKE,
+    RT_SQL_EVERY,
+    RT_SQL_EVERY_TAKE,
     RT_SQL_DOCS,
     RT_SQL_QUEUES,
     RT_SQL_EVENTS,
+    RT_SQL_LEASES,
+    RT_SQL_BODIES,
     RT_SQL_EXPIRIES,
     RT_SQL_WAKES,
     RT_SQL_COUNT

@@ -58,6 +58,14 @@ static rt_code list_expiries(rt_view *v, int64_t until_ms, rt_each_expiry *each,
     return rt_pg_page_expiries(&view_of(v)->reader, until_ms, each, ctx);
 }
 
+static rt_code list_leases(rt_view *v, rt_id after, rt_each_lease *each, void *ctx) {
+    return rt_pg_page_leases(&view_of(v)->reader, after, each, ctx);
+}
+
+static rt_code list_bodies(rt_view *v, rt_id after, rt_each_body *each, void *ctx) {
+    return rt_pg_page_bodies(&view_of(v)->reader, after, each, ctx);
+}
+
 static rt_code list_wakes(rt_view *v, rt_id after_queue, rt_each_wake *each, void *ctx) {
     return rt_pg_page_wakes(&view_of(v)->reader, after_queue, each, ctx);
 }
@@ -99,6 +107,8 @@ static const rt_view_ops VIEW_OPS = {
     .expiries = list_expiries,
     .wakes = list_wakes,
     .counts = get_counts,
+    .leases = list_leases,
+    .bodies = list_bodies,
     .close = close_view,
 };
 
