@@ -14,7 +14,7 @@ static const char USAGE[] =
     "\n"
     "  --listen HOST:PORT   127.0.0.1:8888 if not given; port 0 takes a free one\n"
     "  --data DIR           where the data is kept, ./retryd-data if not given; short for --store lmdb:DIR\n"
-    "  --store URL          lmdb:DIR, postgresql://…, or plugin:FILE?REST for a store of your own\n"
+    "  --store URL          lmdb:DIR, postgresql://…, kafka://BROKERS/PREFIX, or plugin:FILE?REST for a store of your own\n"
     "  --config FILE        settings in INI form; `retryd config --explain` prints them all\n"
     "  --set group.key=value\n"
     "                       one setting; goes over the file\n"

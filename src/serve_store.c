@@ -2,8 +2,11 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "os/clock.h"
+#include "runtime/file.h"
+#include "store/kafka/store_kafka.h"
 #include "store/lmdb/store_lmdb.h"
 #include "store/plugin/store_plugin.h"
 #include "store/postgres/store_postgres.h"
@@ -15,6 +18,8 @@ int64_t rt_serve_now_ms(void) {
     const rt_store *store = atomic_load(&clock_store);
     return store == NULL ? rt_wall_ms() : store->ops->now_ms(store);
 }
+
+enum { KAFKA_PROPERTIES_MAX = 64 << 10 };
 
 static rt_retention retention_of(const rt_config *c) {
     return (rt_retention){.age_ms = (int64_t)c->history_maximum_age_seconds * 1000,
@@ -44,6 +49,39 @@ static rt_code open_postgres(const rt_config *c, const char *url, rt_store **out
     return rt_store_postgres_open(&cfg, out, err);
 }
 
+/* "BROKERS/PREFIX". */
+static rt_code open_kafka(const rt_config *c, rt_str text, rt_store **out, rt_err *err) {
+    rt_str brokers;
+    rt_str prefix;
+    rt_buf properties = {0};
+    if (!rt_str_cut(text, '/', &brokers, &prefix) || brokers.len == 0 || prefix.len == 0)
+        return rt_fail(err, RT_E_INVALID, 0, "--store takes kafka://HOST:PORT,…/PREFIX");
+    rt_code code = RT_OK;
+    if (c->kafka_properties_file[0] != '\0')
+        code = rt_file_read(c->kafka_properties_file, KAFKA_PROPERTIES_MAX, true, &properties, err);
+    char *brokers_z = rt_str_dup(brokers);
+    char *prefix_z = rt_str_dup(prefix);
+    if (brokers_z == NULL || prefix_z == NULL) code = rt_fail(err, RT_E_NOMEM, 0, "the store's URL");
+    const rt_store_kafka_config cfg = {
+        .brokers = brokers_z,
+        .properties = rt_buf_str(&properties),
+        .prefix = prefix_z,
+        .dir = c->kafka_copy,
+        .map_bytes = c->store_lmdb_map_bytes,
+        .disk_reserve_bytes = c->store_disk_reserve_bytes,
+        .retention = retention_of(c),
+        .partitions = (uint32_t)c->kafka_partitions,
+        .replication = (uint32_t)c->kafka_replication,
+        .create_topics = c->kafka_create_topics,
+    };
+    if (code == RT_OK) code = rt_store_kafka_open(&cfg, out, err);
+    if (properties.ptr != NULL) explicit_bzero(properties.ptr, properties.cap);
+    rt_buf_deinit(&properties);
+    free(prefix_z);
+    free(brokers_z);
+    return code;
+}
+
 /* "FILE" or "FILE?REST". */
 static rt_code open_plugin(const rt_config *c, rt_str text, rt_store **out, rt_err *err) {
     rt_str file;
@@ -68,15 +106,18 @@ rt_code rt_serve_store_open(const rt_config *config, const char *url, rt_store *
     const rt_str text = rt_str_of(url);
     const rt_str lmdb = RT_STR("lmdb:");
     const rt_str plugin = RT_STR("plugin:");
+    const rt_str kafka = RT_STR("kafka://");
     rt_code code;
     if (rt_str_starts(text, RT_STR("postgresql://")) || rt_str_starts(text, RT_STR("postgres://"))) {
         code = open_postgres(config, url, out, err);
     } else if (rt_str_starts(text, lmdb) && text.len > lmdb.len) {
         code = open_lmdb(config, url + lmdb.len, out, err);
+    } else if (rt_str_starts(text, kafka)) {
+        code = open_kafka(config, rt_str_of(url + kafka.len), out, err);
     } else if (rt_str_starts(text, plugin) && text.len > plugin.len) {
         code = open_plugin(config, rt_str_of(url + plugin.len), out, err);
     } else { // not repeated: what is mistyped may hold a password
-        return rt_fail(err, RT_E_INVALID, 0, "--store takes lmdb:DIR, postgresql://… or plugin:FILE?REST");
+        return rt_fail(err, RT_E_INVALID, 0, "--store takes lmdb:DIR, postgresql://…, kafka://BROKERS/PREFIX or plugin:FILE?REST");
     }
     if (code == RT_OK && (*out)->ops->now_ms != NULL) atomic_store(&clock_store, *out);
     return code;

@@ -17,7 +17,7 @@ bool kafka_topics_make(kafka_topics *t) {
     uint64_t number;
     if (getrandom(&number, sizeof number, 0) != (ssize_t)sizeof number) return false;
     *t = (kafka_topics){.config = {
-                            .kafka = {.brokers = brokers()},
+                            .brokers = brokers(),
                             .map_bytes = UINT64_C(1) << 30,
                             .retention = {.age_ms = INT64_MAX, .events = UINT64_MAX},
                             .partitions = 4,

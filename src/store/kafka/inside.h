@@ -93,7 +93,9 @@ typedef enum rt_ks_stage {
 
 struct rt_ks {
     rt_store base; /* first */
-    rt_store_kafka_config cfg;
+    rt_store_kafka_config cfg; /* its strings are ours */
+    rt_kafka kafka;
+    char *brokers, *dir, *properties;
     char journal_topic[RT_KAFKA_TOPIC_MAX + 1], retry_topic[RT_KAFKA_TOPIC_MAX + 1];
     uint64_t node;
     uint32_t epoch;

@@ -322,6 +322,10 @@ static void close_store(rt_store *store) {
     rt_arena_deinit(&s->arena);
     rt_buf_deinit(&s->line);
     if (s->base.fd >= 0) (void)close(s->base.fd);
+    if (s->properties != NULL) explicit_bzero(s->properties, s->cfg.properties.len);
+    free(s->properties);
+    free(s->brokers);
+    free(s->dir);
     free(s);
 }
 
@@ -341,9 +345,24 @@ static const rt_store_ops OPS = {
     .woken = woken,
 };
 
+static rt_code keep_config(rt_ks *s, const rt_store_kafka_config *cfg, rt_err *err) {
+    s->cfg = *cfg;
+    s->brokers = rt_str_dup(rt_str_of(cfg->brokers));
+    s->dir = rt_str_dup(rt_str_of(cfg->dir));
+    s->properties = rt_str_dup(cfg->properties);
+    if (s->brokers == NULL || s->dir == NULL || s->properties == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "store");
+    s->cfg.brokers = s->brokers;
+    s->cfg.dir = s->dir;
+    s->cfg.prefix = NULL; // the topics have it
+    s->cfg.properties.ptr = s->properties;
+    s->kafka = (rt_kafka){.brokers = s->brokers, .properties = s->cfg.properties};
+    return RT_OK;
+}
+
 static rt_code init(rt_ks *s, const rt_store_kafka_config *cfg, rt_err *err) {
     s->base = (rt_store){.ops = &OPS, .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-    s->cfg = *cfg;
+    const rt_code code = keep_config(s, cfg, err);
+    if (code != RT_OK) return code;
     s->epoch = 1;
     s->numbers_want = RT_KS_NUMBERS;
     s->batch_view = (rt_ks_view){.base.ops = &rt_ks_view_ops, .store = s};
@@ -391,14 +410,14 @@ rt_code rt_store_kafka_open(const rt_store_kafka_config *cfg, rt_store **out, rt
     rt_ks *s = calloc(1, sizeof *s);
     if (s == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "store");
     rt_code code = init(s, cfg, err);
-    if (code == RT_OK) code = rt_journal_open(&s->journal, &cfg->kafka, s->journal_topic, s->base.fd, err);
+    if (code == RT_OK) code = rt_journal_open(&s->journal, &s->kafka, s->journal_topic, s->base.fd, err);
     if (code == RT_OK) code = rt_ks_topics(s, err);
     if (code == RT_OK) code = rt_copy_open(s, err);
     if (code == RT_OK) code = catch_up(s, err);
     if (code == RT_OK) code = be_born(s, err);
     if (code == RT_OK) code = have_numbers(s, err);
     if (code == RT_OK && !cfg->alone)
-        code = rt_share_open(&cfg->kafka, s->retry_topic, s->retry_topic, s->partitions, s->base.fd, &s->share, err);
+        code = rt_share_open(&s->kafka, s->retry_topic, s->retry_topic, s->partitions, s->base.fd, &s->share, err);
     if (code != RT_OK) {
         close_store(&s->base);
         return code;

@@ -12,7 +12,8 @@
 enum { RT_STORE_KAFKA_PREFIX_MAX = 200, RT_STORE_KAFKA_PARTITIONS_MAX = 1024 };
 
 typedef struct rt_store_kafka_config {
-    rt_kafka kafka;        /* brokers, properties */
+    const char *brokers;   /* as in kafka/client.h … */
+    rt_str properties;
     const char *prefix;    /* topics are PREFIX.journal, PREFIX.retry, …; at most RT_STORE_KAFKA_PREFIX_MAX bytes */
     const char *dir;       /* of the copy; made if missing (its parent must exist) */
     uint64_t map_bytes;    /* as in store_lmdb.h, of the copy … */
@@ -25,9 +26,9 @@ typedef struct rt_store_kafka_config {
     bool alone;            /* takes all jobs, without asking other nodes */
 } rt_store_kafka_config;
 
-/* Borrows strings of `cfg` while the store is open. Waits until the copy has everything that was in Kafka. RT_OK: owned
- * *out, closed by rt_store_close. RT_E_UNAVAILABLE: no broker answers, or another process has the folder; RT_E_INVALID: a
- * topic is missing or is not what it has to be. */
+/* Borrows `cfg`. Waits until the copy has everything that was in Kafka. RT_OK: owned *out, closed by rt_store_close.
+ * RT_E_UNAVAILABLE: no broker answers, or another process has the folder. RT_E_INVALID: a topic is missing or is not what it
+ * has to be. */
 RT_MUST_USE rt_code rt_store_kafka_open(const rt_store_kafka_config *cfg, rt_store **out, rt_err *err);
 
 #endif
