@@ -59,3 +59,11 @@ rt_target rt_attempt_target(rt_str url) {
     if (rt_str_starts(url, RT_STR("plugin:"))) return RT_TARGET_PLUGIN;
     return rt_str_starts(url, RT_STR("kafka:")) ? RT_TARGET_KAFKA : RT_TARGET_WEBHOOK;
 }
+
+bool rt_plugin_name_is_valid(rt_str name) {
+    for (size_t i = 0; i < name.len; i++) {
+        const char c = name.ptr[i];
+        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-')) return false;
+    }
+    return name.len >= 1 && name.len <= RT_PLUGIN_NAME_MAX;
+}

@@ -64,4 +64,8 @@ typedef struct rt_executor {
 typedef enum rt_target { RT_TARGET_WEBHOOK, RT_TARGET_PLUGIN, RT_TARGET_KAFKA, RT_TARGET_COUNT } rt_target;
 rt_target rt_attempt_target(rt_str url);
 
+/* May it stand behind "plugin:"? 1 to RT_PLUGIN_NAME_MAX of a-z, 0-9, '_' and '-': never a path. */
+enum { RT_PLUGIN_NAME_MAX = 64 };
+bool rt_plugin_name_is_valid(rt_str name);
+
 #endif

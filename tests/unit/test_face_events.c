@@ -139,6 +139,9 @@ static void type__mistakes_are_named_and_touch_nothing(void **state) {
         {"\"buckets\": 0", "buckets"},
         {"\"order_key\": 1", "order_key"},
         {"\"dead_letter\": {\"event_type\": \"a/b\"}", "event_type"},
+        {"\"target\": {\"plugin\": \"..\"}", "plugin"},
+        {"\"target\": {\"plugin\": \"A\"}", "plugin"},
+        {"\"target\": {\"kafka_topic\": \"a b\"}", "kafka_topic"},
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         char text[256];

@@ -36,14 +36,6 @@ struct rt_plugins {
 
 /* ---- from the inbox to a pool -------------------------------------------------------------------------- */
 
-bool rt_plugin_name_is_valid(rt_str name) {
-    for (size_t i = 0; i < name.len; i++) {
-        const char c = name.ptr[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-')) return false;
-    }
-    return name.len >= 1 && name.len <= RT_PLUGIN_NAME_MAX;
-}
-
 /* NULL: out of memory, or there are too many. */
 static rt_pool *pool_of(rt_plugins *x, rt_str name, const char *path) {
     for (size_t i = 0; i < x->pools_count; i++) {

@@ -17,14 +17,10 @@
 #include "port/executor.h"
 
 enum {
-    RT_PLUGIN_NAME_MAX = 64,
     RT_PLUGIN_NAMES_MAX = 256,      /* plugins used by one server */
     RT_PLUGIN_ANSWER_MAX = 1 << 20, /* bytes, where the attempt does not say */
     RT_PLUGIN_PROCESSES_MAX = 64
 };
-
-/* 1 to RT_PLUGIN_NAME_MAX of a-z, 0-9, '_' and '-': never a path. */
-bool rt_plugin_name_is_valid(rt_str name);
 
 typedef struct rt_plugins rt_plugins;
 

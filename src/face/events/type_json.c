@@ -242,19 +242,25 @@ static rt_code read_url(const json_t *target, rt_arena *arena, rt_call_type *out
     return code == RT_OK ? keep(arena, url, &out->target, err) : refuse_with(code, why, err);
 }
 
-/* {"plugin": NAME} and {"kafka_topic": NAME}. */
-static rt_code read_named(const json_t *target, const char *member, const char *prefix, rt_arena *arena,
-                          rt_call_type *out, rt_err *err) {
-    const char *const names[] = {member, NULL};
+/* A target that is a name. `rule`: what makes one valid, in words. */
+typedef struct named {
+    const char *member, *prefix, *rule;
+    bool (*is_valid)(rt_str name);
+} named;
+static const named NAMED[] = {
+    {"plugin", "plugin:", "1 to 64 of a-z, 0-9, '_' and '-'", rt_plugin_name_is_valid},
+    {"kafka_topic", "kafka:", "1 to 128 letters, digits, '.', '_', '-' or ':'", rt_call_type_name_is_valid},
+};
+_Static_assert(RT_PLUGIN_NAME_MAX == 64 && RT_CALL_TYPE_NAME_MAX == 128, "said in words");
+
+static rt_code read_named(const json_t *target, const named *n, rt_arena *arena, rt_call_type *out, rt_err *err) {
+    const char *const names[] = {n->member, NULL};
     const rt_code code = check_names(target, "target", names, err);
     if (code != RT_OK) return code;
-    const rt_str name = text_of(json_object_get(target, member));
-    if (name.ptr == NULL || !rt_call_type_name_is_valid(name)) {
-        return rt_fail(err, RT_E_INVALID, 0,
-                       "target: %s must be 1 to %d letters, digits, '.', '_', '-' or ':'.", member,
-                       RT_CALL_TYPE_NAME_MAX);
-    }
-    out->target = rt_arena_printf(arena, "%s%.*s", prefix, RT_STR_ARG(name));
+    const rt_str name = text_of(json_object_get(target, n->member));
+    if (name.ptr == NULL || !n->is_valid(name))
+        return rt_fail(err, RT_E_INVALID, 0, "target: %s must be %s.", n->member, n->rule);
+    out->target = rt_arena_printf(arena, "%s%.*s", n->prefix, RT_STR_ARG(name));
     return out->target.ptr == NULL ? rt_fail(err, RT_E_NOMEM, 0, "no memory for an event type") : RT_OK;
 }
 
@@ -262,10 +268,10 @@ static rt_code read_target(const json_t *target, rt_arena *arena, rt_call_type *
     static const char *const PULL[] = {"pull", NULL};
     out->target = RT_STR_EMPTY;
     if (json_object_get(target, "url") != NULL) return read_url(target, arena, out, err);
-    if (json_object_get(target, "plugin") != NULL)
-        return read_named(target, "plugin", "plugin:", arena, out, err);
-    if (json_object_get(target, "kafka_topic") != NULL)
-        return read_named(target, "kafka_topic", "kafka:", arena, out, err);
+    for (size_t i = 0; i < COUNT(NAMED); i++) {
+        if (json_object_get(target, NAMED[i].member) != NULL)
+            return read_named(target, &NAMED[i], arena, out, err);
+    }
     if (json_is_true(json_object_get(target, "pull"))) return check_names(target, "target", PULL, err);
     return rt_fail(err, RT_E_INVALID, 0,
                    "target must be one of {\"url\": URL}, {\"pull\": true}, {\"plugin\": NAME} or "

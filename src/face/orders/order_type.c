@@ -52,7 +52,11 @@ static bool take_plugin(rt_exchange *x, const json_t *target, rt_order_type *out
             "\"target\" has either \"plugin\" or \"url\"; \"headers\" and \"secret\" go with \"url\".");
         return false;
     }
-    if (!rt_field_word(x, target, "plugin", RT_REQUIRED, &name)) return false;
+    if (!rt_field_text(x, target, "plugin", RT_REQUIRED, RT_PLUGIN_NAME_MAX, &name)) return false;
+    if (!rt_plugin_name_is_valid(name)) {
+        rt_problem(x, 400, "\"target\": \"plugin\" must be 1 to %d of a-z, 0-9, '_' and '-'.", RT_PLUGIN_NAME_MAX);
+        return false;
+    }
     out->target = rt_arena_printf(rt_exchange_arena(x), "plugin:%.*s", RT_STR_ARG(name));
     if (out->target.ptr == NULL) rt_problem_of(x, RT_E_NOMEM, NULL, "memory");
     return out->target.ptr != NULL;
