@@ -43,8 +43,8 @@ def look(retryd, uuid, **more):
     return answer.json()
 
 
-def retries(retryd, uuid):
-    answer = retryd.get(f"/v1/orders/{uuid}/retries")
+def retries(retryd, uuid, **more):
+    answer = retryd.get(f"/v1/orders/{uuid}/retries", **more)
     assert answer.status_code == 200, answer.text
     return answer.json()
 

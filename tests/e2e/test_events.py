@@ -358,6 +358,8 @@ def test_tokens_open_their_project_only(start_retryd, tmp_path):
     p, q, everything = "secret-of-p-0123456789", "secret-of-q-0123456789", "secret-of-all-0123456789"
     assert call("PUT", "/v1/event-types/t", None, json={"target": {"pull": True}}).status_code == 401
     assert call("PUT", "/v1/event-types/t", q, json={"target": {"pull": True}}).status_code == 403
+    # A name that is no text is shown as well as it can be.
+    assert call("GET", "/v1/event-types", q, "ü".encode("latin-1")).json()["detail"].endswith('project "\ufffd".')
     assert call("PUT", "/v1/event-types/t", p, json={"target": {"pull": True}}).status_code == 201
     job = call("POST", "/v1/events/t", p, data=b"x").json()["id"]
     assert call("GET", f"/v1/jobs/{job}", p).status_code == 200

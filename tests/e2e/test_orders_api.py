@@ -41,6 +41,10 @@ def test_strings_are_stripped_however_deep(waiting):
     assert seen["meta"] == {"text": "a b", "deep": [{" k ": ["x", 1, None, True]}]}
 
 
+def test_a_nul_in_meta_is_a_character_like_others(waiting):
+    assert look(waiting, order(waiting, text="a\0b"))["meta"] == {"text": "a\0b"}
+
+
 def test_the_creator_is_who_the_header_says(waiting):
     seen = look(waiting, order(waiting, headers={"X-User-Id": "alice"}))
     assert seen["creator_id"] == "alice"
@@ -236,7 +240,7 @@ def test_projects_do_not_meet(start_retryd):
 
 def test_tokens_open_their_project_only(start_retryd, tmp_path):
     tokens = tmp_path / "tokens"
-    tokens.write_text("0123456789abcdef-p p\n0123456789abcdef-all *\n")
+    tokens.write_text("0123456789abcdef-p p\n0123456789abcdef-q q\n0123456789abcdef-all *\n")
     tokens.chmod(0o600)
     server = start_retryd({"auth.tokens_file": str(tokens)})
     mine = {"X-Auth-Token": "0123456789abcdef-p"}
@@ -251,6 +255,13 @@ def test_tokens_open_their_project_only(start_retryd, tmp_path):
     assert server.put("/v1/order-types/s", json={"target": {"plugin": "p"}}, headers={**mine, **shared}).status_code == 403
     put_type(server, "s", headers={**everybody, **shared}, target={"plugin": "p"})
     assert [t["type"] for t in server.get("/v1/order-types", headers=mine).json()] == ["t", "s"]
+    # The task of an order that is of such a type is nevertheless its project's.
+    task = retries(server, order(server, "s", headers=mine), headers=mine)[0]["id"]
+    for headers, status in ((mine, 200), (everybody, 200), ({"X-Auth-Token": "0123456789abcdef-q", "X-Project-Id": "q"}, 404)):
+        assert server.get(f"/v1/jobs/{task}", headers=headers).status_code == status
+        assert server.get(f"/v1/jobs/{task}/attempts", headers=headers).status_code == status
+        assert server.get(f"/v1/jobs/{task}/body", headers=headers).status_code == 404
+    assert server.delete(f"/v1/jobs/{task}", headers=mine).status_code == 409
     assert server.get("/v1/locks", headers=mine).status_code == 403
     assert server.get("/v1/locks", headers=everybody).status_code == 200
 
@@ -284,6 +295,7 @@ def test_a_type_is_registered_changed_and_deleted(retryd):
 
 @pytest.mark.parametrize("fields, word", [
     ({}, "target"), ({"target": {}}, "target"), ({"target": "x"}, "target"), ({"target": {"plugin": "a b"}}, "plugin"),
+    ({"target": {"plugin": ".."}}, "plugin"), ({"target": {"plugin": "a.so"}}, "plugin"), ({"target": {"plugin": "A"}}, "plugin"),
     ({"target": {"plugin": "p", "url": "http://127.0.0.1/"}}, "either"), ({"target": {"url": "ftp://h/"}}, "url"),
     ({"target": {"url": "/x"}}, "url"), ({"target": {"url": "http://10.1.2.3/"}}, "delivery.allow_networks"),
     ({"target": {"url": "http://127.0.0.1/", "headers": {"Host": "x"}}}, "Host"),

@@ -135,10 +135,10 @@ def test_a_worker_may_answer_later(retryd, receiver):
     refused(retryd.put(f"/v1/orders/{one}/result", json={"token": run["token"], "action": "done"},
                        headers={"X-Project-Id": "q"}), 404)
     assert look(retryd, one)["status"] == "PENDING"
-    answer = put_result(retryd, run, action="retry", after_ms=0, task="second", state="s")
+    answer = put_result(retryd, run, action="retry", after_ms=0, task="second", state="s", kwargs={"k": "a\0b"})
     assert answer.status_code == 204, answer.text
     again = receiver.wait(2)[1].json
-    assert (again["task"], again["state"]) == ("second", "s") and again["token"] != run["token"]
+    assert (again["task"], again["state"], again["kwargs"]) == ("second", "s", {"k": "a\0b"}) and again["token"] != run["token"]
     refused(put_result(retryd, {**again, "token": "1" * 16}, action="done"), 409)
     for _ in range(2):  # the second time because the first answer was lost
         assert put_result(retryd, again, action="done", secret_ref="http://elsewhere/1").status_code == 204

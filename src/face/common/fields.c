@@ -147,6 +147,7 @@ json_t *rt_json_backoff(const rt_backoff *b) {
 }
 
 json_t *rt_json_value(rt_str text) {
-    json_t *value = text.len == 0 ? NULL : json_loadb(text.ptr, text.len, JSON_DECODE_ANY, NULL);
+    json_t *value =
+        text.len == 0 ? NULL : json_loadb(text.ptr, text.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     return value == NULL ? json_null() : value;
 }

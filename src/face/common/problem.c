@@ -33,8 +33,9 @@ const char *rt_problem_title(unsigned status) {
 static void reply_problem(rt_exchange *x, unsigned status, const char *code, const char *detail) {
     if (status == 503) rt_exchange_set_header(x, "Retry-After", RT_STR("1"));
     if (status == 401) rt_exchange_set_header(x, "WWW-Authenticate", RT_STR("Bearer"));
-    json_t *json = json_pack("{s:s, s:s, s:i, s:s}", "type", "about:blank", "title", rt_problem_title(status),
-                             "status", (int)status, "detail", detail);
+    // What a client sent need not be UTF-8, and is cut anywhere.
+    json_t *json = json_pack("{s:s, s:s, s:i, s:o}", "type", "about:blank", "title", rt_problem_title(status),
+                             "status", (int)status, "detail", rt_json_str(rt_str_of(detail)));
     if (json != NULL && code != NULL) (void)json_object_set_new(json, "code", json_string(code));
     char *text = json == NULL ? NULL : json_dumps(json, 0);
     rt_exchange_reply(x, status, "application/problem+json", text == NULL ? RT_STR("{}") : rt_str_of(text));

@@ -1,3 +1,4 @@
+#include "engine/orders/order_read.h"
 #include "face/common/payload.h"
 #include "face/common/shown.h"
 #include "face/events/parts.h"
@@ -6,10 +7,14 @@ enum { ATTEMPTS_DEFAULT = 100, ATTEMPTS_MAX = 1000, BODY_SHOWN_MAX = 65536 };
 
 /* ---- which ----------------------------------------------------------------------------------------- */
 
-/* Operators may see every job, a project its events: its queue says whose it is, even after its end. */
+/* Operators may see every job, a project its events and the tasks of its orders. Of an event the queue says whose it is,
+ * even after its end; a task may be in everybody's queue. */
 static bool is_theirs(rt_exchange *x, rt_view *v, const rt_job *job) {
     rt_str tenant, type;
+    rt_order order;
     if (rt_api_allows(x, RT_STR("*"))) return true;
+    if (job->flags & RT_JOB_TASK)
+        return rt_read_order(v, rt_exchange_arena(x), rt_tenant_of(x), job->owner, &order) == RT_OK;
     return (job->flags & RT_JOB_CALL) &&
            rt_call_type_split(rt_queue_name_of(x, v, job->queue), &tenant, &type) &&
            rt_str_eq(tenant, rt_tenant_of(x));
@@ -34,7 +39,8 @@ static rt_view *open_job(rt_exchange *x, rt_job *job) {
 static rt_code load_body(rt_view *v, const rt_job *job, rt_str *content_type, rt_str *body) {
     rt_call call;
     *content_type = RT_STR_EMPTY;
-    if (job->state == RT_JOB_DONE || job->body == 0) return RT_E_ABSENT;
+    // What the body of a task says is the engine's own.
+    if (job->state == RT_JOB_DONE || job->body == 0 || (job->flags & RT_JOB_TASK)) return RT_E_ABSENT;
     if (!(job->flags & RT_JOB_CALL)) return rt_view_body(v, job->body, body);
     const rt_code code = rt_read_call(v, job, &call);
     if (code != RT_OK) return code;
