@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/calls/call.h"
 #include "engine/cursor.h"
 #include "engine/messages/metadata.h"
 #include "engine/messages/subscription.h"
@@ -21,6 +22,13 @@ static void of_orders(rt_arena *arena, rt_str value) {
     if (rt_lock_decode(value, &lock)) RT_ASSERT(rt_str_eq(rt_lock_encode(arena, &lock), value));
 }
 
+static void of_calls(rt_arena *arena, rt_str value) {
+    rt_call_type type;
+    if (rt_call_type_decode(value, &type)) RT_ASSERT(rt_str_eq(rt_call_type_encode(arena, &type), value));
+    rt_call call;
+    if (rt_call_decode(value, &call)) RT_ASSERT(rt_str_eq(rt_call_encode(arena, &call), value));
+}
+
 /* The encoding is canonical: a value that decodes is the one that its meaning encodes to. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const rt_str value = {.ptr = (const char *)data, .len = size};
@@ -34,10 +42,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         RT_ASSERT(rt_str_eq(rt_subscription_encode(&arena, &subscription), value));
     }
     rt_cursor cursor;
-    if (rt_cursor_decode(value, &cursor)) {
-        RT_ASSERT(rt_str_eq(rt_cursor_encode(&arena, &cursor), value));
+    if (rt_cursor_decode(value, &cursor)) { // one of an older version is shorter, and is written as it is now
+        const rt_str now = rt_cursor_encode(&arena, &cursor);
+        RT_ASSERT(now.len > value.len || rt_str_eq(now, value));
+        RT_ASSERT(rt_cursor_decode(now, &cursor) && rt_str_eq(rt_cursor_encode(&arena, &cursor), now));
     }
     of_orders(&arena, value);
+    of_calls(&arena, value);
     rt_arena_deinit(&arena);
     return 0;
 }
