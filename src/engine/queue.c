@@ -5,6 +5,7 @@
 #include "engine/job.h"
 #include "engine/messages/message.h"
 #include "engine/messages/subscription.h"
+#include "policy/circuit.h"
 
 /* ---- records of lists -------------------------------------------------------------------------------- */
 
@@ -27,10 +28,11 @@ rt_code rt_queue_load(rt_tx *tx, rt_id id, rt_queue *out) {
 }
 
 rt_code rt_queue_is_paused(rt_tx *tx, rt_id id, bool *paused) {
-    rt_queue queue;
+    rt_queue queue = {0};
     const rt_code code = rt_view_queue(tx->view, id, &queue);
     if (code != RT_OK && code != RT_E_ABSENT) return code;
-    *paused = code == RT_OK && queue.paused_until_ms > tx->now_ms;
+    const bool forced_open = queue.brakes.forced && queue.brakes.circuit == RT_CIRCUIT_OPEN;
+    *paused = code == RT_OK && (queue.paused_until_ms > tx->now_ms || forced_open);
     return RT_OK;
 }
 

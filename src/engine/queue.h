@@ -58,7 +58,7 @@ rt_str rt_queue_label(rt_arena *arena, rt_str tenant, rt_str queue, rt_str uri);
 rt_code rt_queue_drain(rt_tx *tx, rt_id id, rt_reason reason, bool keep_dead);
 /* This change removes `removed` dead jobs of queue `id`: if nothing else keeps the record of a gone queue, it goes too. */
 rt_code rt_queue_forget(rt_tx *tx, rt_id id, uint32_t removed);
-/* Is handing out of jobs paused by an operator? */
+/* Is handing out of jobs held up by an operator: paused, or its circuit forced open? */
 rt_code rt_queue_is_paused(rt_tx *tx, rt_id id, bool *paused);
 
 #endif

@@ -1,4 +1,5 @@
 /* Claims as zaqar-api.md §6 has them: taking, grace, renewing, releasing, dead letters. */
+#include "engine/calls/circuit.h"
 #include "engine_kit.h"
 
 static rt_code renew(kit *k, rt_id id, uint32_t ttl_s, uint32_t grace_s) {
@@ -188,6 +189,20 @@ static void claim__of_a_paused_queue_waits(void **state) {
     assert_int_equal(kit_claim(k, "q", 1).count, 1);
 }
 
+static void claim__of_a_queue_whose_circuit_is_forced_open_waits(void **state) {
+    kit *k = *state;
+    (void)kit_post(k, "q", "1");
+    rt_queue_circuit c;
+    rt_queue_circuit_init(&c);
+    c.id = kit_metadata(k, "q").jobs;
+    c.order = RT_CIRCUIT_FORCE_OPEN;
+    assert_int_equal(kit_run(k, &c.cmd), RT_OK);
+    assert_int_equal(kit_claim(k, "q", 1).count, 0);
+    c.order = RT_CIRCUIT_AUTO;
+    assert_int_equal(kit_run(k, &c.cmd), RT_OK);
+    assert_int_equal(kit_claim(k, "q", 1).count, 1);
+}
+
 /* ---- dead letters ------------------------------------------------------------------------------------ */
 
 static void claim__claimed_too_often_goes_to_the_dead_letter_queue(void **state) {
@@ -282,6 +297,7 @@ int main(void) {
         KIT_BOTH(claim__passes_over_and_ends_what_is_over),
         KIT_BOTH(claim__a_message_and_its_claim_may_end_in_the_same_sweep),
         KIT_BOTH(claim__of_a_paused_queue_waits),
+        KIT_BOTH(claim__of_a_queue_whose_circuit_is_forced_open_waits),
         KIT_BOTH(claim__claimed_too_often_goes_to_the_dead_letter_queue),
         KIT_BOTH(claim__all_candidates_moved_is_an_empty_claim),
         KIT_BOTH(claim__without_both_settings_nothing_is_dead_lettered),
