@@ -28,8 +28,8 @@ def start_retryd(tmp_path, request):
     (unless the test ended it) and go quietly."""
     servers = []
 
-    def start(settings=None, name="data", flags=(), wait=True):
-        server = Retryd(tmp_path / name, settings, flags)
+    def start(settings=None, name="data", flags=(), wait=True, store=None):
+        server = Retryd(tmp_path / name, settings, flags, store)
         servers.append(server)
         return server.start() if wait else server
 

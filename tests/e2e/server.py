@@ -15,6 +15,7 @@ import postgres
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.environ.get("RETRYD_BIN", os.path.join(ROOT, "build", "retryd"))
 READY = re.compile(r"^retryd: listening on (http://\S+:(\d+))$", re.M)
+STORE_VARIABLE = "RETRYD_TEST_STORE"
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 
@@ -46,10 +47,12 @@ def database_of(data):
 class Retryd:
     """`settings` become --set flags; the data folder outlives stop, kill and restart.
 
-    All data is in PostgreSQL instead where `postgres.py pytest …` runs the tests."""
+    All data is in `store` instead, if one is given; in PostgreSQL where `postgres.py pytest …` runs the tests; and where
+    RETRYD_TEST_STORE says, with {data} for the folder: "plugin:./my_store.so?{data}.db"."""
 
-    def __init__(self, data, settings=None, flags=()):
+    def __init__(self, data, settings=None, flags=(), store=None):
         self.data = str(data)
+        self.store = store
         # RETRYD_MAP_BYTES: sanitizers leave no room for the usual map of a terabyte.
         self.settings = {"delivery.allow_networks": "127.0.0.0/8",
                          "store.lmdb_map_bytes": os.environ.get("RETRYD_MAP_BYTES"), **(settings or {})}
@@ -63,7 +66,11 @@ class Retryd:
         self.session.headers.update({"Client-ID": str(uuid.uuid4()), "X-Project-ID": "p"})
 
     def command(self, listen="127.0.0.1:0"):
-        where = ["--store", database_of(self.data)] if postgres.URL_VARIABLE in os.environ else ["--data", self.data]
+        if self.store is None and postgres.URL_VARIABLE in os.environ:
+            self.store = database_of(self.data)
+        if self.store is None and STORE_VARIABLE in os.environ:
+            self.store = os.environ[STORE_VARIABLE].format(data=self.data)
+        where = ["--data", self.data] if self.store is None else ["--store", self.store]
         line = [BINARY, "serve", "--listen", listen, *where]
         for name, value in self.settings.items():
             if value is not None:
