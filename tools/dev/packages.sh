@@ -3,6 +3,7 @@
 PACKAGES_build=(meson ninja-build pkg-config gcc libc6-dev libmicrohttpd-dev libcurl4-openssl-dev liblmdb-dev
     libyajl-dev libjansson-dev libssl-dev libinih-dev libcmocka-dev libsystemd-dev libpq-dev librdkafka-dev)
 PACKAGES_run=()
+PACKAGES_test=(make libsqlite3-dev) # examples/store
 PACKAGES_lint=(binutils python3)
 PACKAGES_sanitize=(clang libclang-rt-14-dev)
 PACKAGES_e2e=(python3-pytest python3-requests python3-zaqarclient python3-zaqar python3-testtools python3-ddt openssl

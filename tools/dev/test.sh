@@ -143,7 +143,7 @@ dev_test() {
     done
     TALLY=$(mktemp)
     trap 'stop_children; rm -f "$TALLY"' EXIT
-    need "testing" "${PACKAGES_build[@]}" "${PACKAGES_lint[@]}"
+    need "testing" "${PACKAGES_build[@]}" "${PACKAGES_lint[@]}" "${PACKAGES_test[@]}"
     SECONDS=0
     if configure_plain && compile build; then
         printf '%-6s %4d s\n' build "$SECONDS"

@@ -18,7 +18,8 @@ static rt_code find_entry(const char *path, entry_function **out, rt_err *err) {
     free(full);
     if (object == NULL) {
         const char *why = dlerror();
-        return rt_fail(err, RT_E_INVALID, 0, "the store %s cannot be loaded: %s", path, why != NULL ? why : "no reason given");
+        if (why == NULL) why = "no reason given";
+        return rt_fail(err, RT_E_INVALID, 0, "the store %s cannot be loaded: %s", path, why);
     }
     void *symbol = dlsym(object, SYMBOL);
     if (symbol == NULL) return rt_fail(err, RT_E_INVALID, 0, "%s is no store: it has no symbol %s", path, SYMBOL);
@@ -32,8 +33,8 @@ static rt_code check_sizes(const struct retryd_store_plugin *plugin, const char 
 #define COMPARE(type) \
     if (plugin->type##_size != sizeof(type)) { \
         return rt_fail(err, RT_E_INVALID, 0, \
-                       "the store %s has to be built anew: it knows %s with %u bytes, this retryd with %zu", path, \
-                       #type, (unsigned)plugin->type##_size, sizeof(type)); \
+                       "the store %s has to be built anew: it knows %s with %u bytes, this retryd with %zu", \
+                       path, #type, (unsigned)plugin->type##_size, sizeof(type)); \
     }
     RETRYD_STORE_STRUCTS(COMPARE)
 #undef COMPARE
@@ -44,8 +45,8 @@ static rt_code check_plugin(const struct retryd_store_plugin *plugin, const char
     if (plugin == NULL) return rt_fail(err, RT_E_INVALID, 0, "%s is no store: %s returns NULL", path, SYMBOL);
     if (plugin->abi != RETRYD_STORE_ABI || plugin->size < sizeof *plugin) {
         return rt_fail(err, RT_E_INVALID, 0,
-                       "the store %s has to be built anew: it speaks version %u with %u bytes, this retryd %u with %zu", path,
-                       (unsigned)plugin->abi, (unsigned)plugin->size, RETRYD_STORE_ABI, sizeof *plugin);
+                       "the store %s has to be built anew: it speaks version %u (%u bytes), this retryd %u (%zu)",
+                       path, (unsigned)plugin->abi, (unsigned)plugin->size, RETRYD_STORE_ABI, sizeof *plugin);
     }
     if (plugin->name == NULL || plugin->name[0] == '\0' || plugin->open == NULL)
         return rt_fail(err, RT_E_INVALID, 0, "%s is no store: it has no name or no `open`", path);
@@ -55,8 +56,8 @@ static rt_code check_plugin(const struct retryd_store_plugin *plugin, const char
 static bool is_whole(const rt_store *s) {
     const rt_store_ops *ops = s->ops;
     return ops != NULL && ops->view != NULL && ops->batch != NULL && ops->load != NULL && ops->apply != NULL &&
-           ops->commit != NULL && ops->poll != NULL && ops->abandon != NULL && ops->new_id != NULL && ops->new_seq != NULL &&
-           ops->tidy != NULL && ops->close != NULL;
+           ops->commit != NULL && ops->poll != NULL && ops->abandon != NULL && ops->new_id != NULL &&
+           ops->new_seq != NULL && ops->tidy != NULL && ops->close != NULL;
 }
 
 rt_code rt_store_plugin_open(const rt_store_plugin_config *cfg, rt_store **out, rt_err *err) {
@@ -79,7 +80,7 @@ rt_code rt_store_plugin_open(const rt_store_plugin_config *cfg, rt_store **out, 
     code = plugin->open(&config, &store, &why);
     if (code != RT_OK) return rt_fail(err, code, why.sys_errno, "the store %s: %s", plugin->name, why.msg);
     if (store == NULL || !is_whole(store))
-        return rt_fail(err, RT_E_INVALID, 0, "the store %s opens, but some of its functions are missing", plugin->name);
+        return rt_fail(err, RT_E_INVALID, 0, "the store %s: some of its functions are missing", plugin->name);
     *out = store;
     return RT_OK;
 }
