@@ -18,7 +18,7 @@ rt_cli_command rt_cli_dead_list, rt_cli_dead_count, rt_cli_dead_sample, rt_cli_d
     rt_cli_dead_delete;
 /* events.c */
 rt_cli_command rt_cli_event_types, rt_cli_event_type_show, rt_cli_event_type_put, rt_cli_event_type_delete,
-    rt_cli_events_schedule, rt_cli_circuit_open, rt_cli_circuit_close, rt_cli_circuit_auto;
+    rt_cli_events_list, rt_cli_events_schedule, rt_cli_circuit_open, rt_cli_circuit_close, rt_cli_circuit_auto;
 /* plugin.c */
 rt_cli_command rt_cli_plugin_check;
 /* policy.c */

@@ -97,7 +97,37 @@ int rt_cli_event_type_delete(const rt_cli *cli, int argc, char **argv) {
     return 0;
 }
 
-/* ---- scheduling ------------------------------------------------------------------------------------ */
+/* ---- events ------------------------------------------------------------------------------------------ */
+
+int rt_cli_events_list(const rt_cli *cli, int argc, char **argv) {
+    static const rt_column COLUMNS[] = {
+        {"ID", "id", 0, false},
+        {"STATE", "state", 0, false},
+        {"ATTEMPTS", "attempts", 0, true},
+        {"NEXT ATTEMPT", "next_attempt", 0, false},
+        {"IN LINE", "in_line", 0, false},
+        {"REASON", "retry_reason", 32, false},
+        {"ORDER KEY", "order_key", 32, false},
+    };
+    char segment[PATH_BYTES / 2];
+    char path[PATH_BYTES];
+    char number[32];
+    if (argc != 1) return 2;
+    rt_cli_segment(segment, sizeof segment, argv[0]);
+    (void)snprintf(path, sizeof path, "/v1/events/%s", segment);
+    (void)snprintf(number, sizeof number, "%ld", cli->limit);
+    if (cli->limit > 0) rt_cli_arg(path, sizeof path, "limit", number);
+    rt_cli_arg(path, sizeof path, "marker", cli->marker);
+    rt_cli_arg(path, sizeof path, "reason", cli->reason);
+    json_t *answer = rt_cli_call(cli, "GET", path, NULL);
+    if (answer == NULL) return 1;
+    if (rt_cli_print_json(cli, answer)) return 0;
+    rt_table_print(json_object_get(answer, "events"), COLUMNS, COUNT(COLUMNS), "Nothing waits.");
+    const char *next = json_string_value(json_object_get(answer, "next"));
+    if (next != NULL) (void)printf("more: --marker %s\n", next);
+    json_decref(answer);
+    return 0;
+}
 
 static void set_text(json_t *event, const char *name, const char *value) {
     if (value != NULL) (void)json_object_set_new(event, name, json_string(value));

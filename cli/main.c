@@ -62,6 +62,8 @@ static const struct {
     {"event-types", "delete", rt_cli_event_type_delete, "event-types delete TYPE [--force]",
      "delete one; --force: with events that wait"},
     {"event-types", NULL, rt_cli_event_types, "event-types [--limit N] [--marker M]", "types of failed calls"},
+    {"events", "list", rt_cli_events_list, "events list TYPE [--reason R] [--limit N] [--marker M]",
+     "those that have not ended"},
     {"events", "schedule", rt_cli_events_schedule,
      "events schedule TYPE BODY|- [--reason R] [--key K] [--order-key O] [--seconds N]", "hand over a failed call"},
     {"circuit", "open", rt_cli_circuit_open, "circuit open TYPE|QUEUE", "start nothing, until \"auto\""},

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "engine/calls/line.h"
+
 enum { CHUNK_JOBS = 32, CHUNK_QUEUES = 16, ENDS_LOOKED_AT_MAX = 256, SEARCH_BYTES_A_JOB = 4096 };
 
 static bool has_ended(int64_t expires_ms, int64_t now_ms) { return expires_ms > 0 && expires_ms <= now_ms; }
@@ -327,7 +329,7 @@ static rt_code complete_line(rt_view *v, rt_queue_line *line) {
     if (code == RT_OK) code = first_of(v, RT_INDEX_DUE, line->queue.id, &due);
     if (code == RT_OK) code = first_of(v, RT_INDEX_ALL, line->queue.id, &pull);
     if (code != RT_OK) return code;
-    line->next_due_ms = due.state == RT_JOB_SCHEDULED ? due.due_ms : INT64_MAX;
+    line->next_due_ms = due.state == RT_JOB_SCHEDULED && !rt_line_waits(&due) ? due.due_ms : INT64_MAX;
     line->oldest_ms = pull.state != RT_JOB_NONE ? pull.placed_ms : due.placed_ms;
     return RT_OK;
 }

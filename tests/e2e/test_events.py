@@ -373,6 +373,36 @@ def test_tokens_open_their_project_only(start_retryd, tmp_path):
     assert call("GET", f"/v1/jobs/{job}", p).json()["state"] == "done"
 
 
+# ---- what waits ------------------------------------------------------------------------------------------------------
+
+
+def test_waiting_events_are_listed_and_filtered_by_reason(retryd, receiver):
+    receiver.on("/hook", 503)
+    put_type(retryd, "pull")
+    put_type(retryd, "push", target={"url": receiver.url("/hook")}, policy=backoff(60), circuit=None)
+
+    def listed(name, **query):
+        jobs, marker = [], None
+        while True:
+            answer = retryd.get(f"/v1/events/{name}", params={**query, "marker": marker})
+            assert answer.status_code == 200, answer.text
+            jobs += answer.json()["events"]
+            marker = answer.json()["next"]
+            if marker is None:
+                return jobs
+
+    for name in ("pull", "push"):
+        ids = batch(retryd, name, *[{"body": n, "reason": f"r{n % 2}"} for n in range(10)])
+        wait_until(lambda: all(retryd.job(job)["state"] in ("free", "scheduled") for job in ids))
+        assert sorted(job["id"] for job in listed(name)) == ids == sorted(job["id"] for job in listed(name, limit=3))
+        assert sorted(job["id"] for job in listed(name, reason="r1", limit=2)) == ids[1::2]
+    assert retryd.get("/v1/events/none").status_code == 404
+    assert retryd.get("/v1/events/pull", params={"marker": "x"}).status_code == 400
+    first, second = batch(retryd, "push", *[{"body": n, "order_key": "k"} for n in range(2)])
+    shown = retryd.job(second)
+    assert shown["in_line"] is True and shown["next_attempt"] is None and retryd.job(first)["in_line"] is False
+
+
 # ---- metrics ---------------------------------------------------------------------------------------------------------
 
 

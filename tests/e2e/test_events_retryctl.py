@@ -40,6 +40,8 @@ def test_events_are_scheduled(retryd):
     put_type(retryd, "t")
     job = ctl(retryd, "events", "schedule", "t", '{"n": 1}', "--reason", "api1-5xx", "--key", "k", "--order-key", "o").strip()
     assert ctl(retryd, "events", "schedule", "t", '{"n": 1}', "--reason", "api1-5xx", "--key", "k", "--order-key", "o").strip() == job
+    assert job in ctl(retryd, "events", "list", "t", "--reason", "api1-5xx")
+    assert "Nothing waits" in ctl(retryd, "events", "list", "t", "--reason", "other")
     got, = claim(retryd, "t")
     assert got["id"] == job and got["body"] == {"n": 1} and got["reason"] == "api1-5xx" and got["order_key"] == "o"
     ctl(retryd, "events", "schedule", "t", "plain words")

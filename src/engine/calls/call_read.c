@@ -76,3 +76,47 @@ rt_code rt_read_call(rt_view *v, const rt_job *job, rt_call *out) {
     if (code != RT_OK) return code;
     return rt_call_decode(body, out) ? RT_OK : RT_E_CORRUPT;
 }
+
+/* ---- what has not ended -------------------------------------------------------------------------------- */
+
+typedef struct calls {
+    rt_view *view;
+    rt_str reason;
+    rt_call_place *place;
+    rt_each_job *each;
+    void *ctx;
+    uint32_t left;
+    bool more;
+    rt_code code;
+} calls;
+
+static bool show_call(void *ctx, const rt_job *job) {
+    calls *c = ctx;
+    c->more = c->left == 0;
+    if (c->more) return false;
+    c->left--;
+    *c->place = (rt_call_place){.due_ms = job->due_ms, .id = job->id};
+    if (c->reason.len > 0) {
+        rt_call call;
+        c->code = rt_read_call(c->view, job, &call);
+        if (c->code != RT_OK) return false;
+        if (!rt_str_eq(call.reason, c->reason)) return true;
+    }
+    c->more = !c->each(c->ctx, job);
+    return !c->more;
+}
+
+rt_code rt_read_calls(rt_view *v, const rt_call_type *type, rt_str reason, rt_call_place *place, uint32_t scan_max,
+                      rt_each_job *each, void *ctx, bool *more) {
+    calls c = {.view = v, .reason = reason, .place = place, .each = each, .ctx = ctx, .left = scan_max};
+    const rt_job_range range = {
+        .index = type->target.len == 0 ? RT_INDEX_ALL : RT_INDEX_DUE,
+        .queue = type->queue,
+        .after = place->id,
+        .after_due_ms = place->due_ms,
+        .until_ms = INT64_MAX,
+    };
+    const rt_code code = rt_view_jobs(v, &range, show_call, &c);
+    *more = c.more;
+    return code == RT_OK ? c.code : code;
+}

@@ -17,6 +17,18 @@ rt_code rt_read_call_types(rt_view *v, rt_str tenant, rt_str after, rt_each_call
 typedef bool rt_each_tenant_type(void *ctx, rt_str tenant, rt_str name, const rt_call_type *t);
 rt_code rt_read_all_call_types(rt_view *v, rt_each_tenant_type *each, void *ctx);
 
+/* Where a listing of a type's calls stands. All zero: at its beginning. */
+typedef struct rt_call_place {
+    int64_t due_ms;
+    rt_id id;
+} rt_call_place;
+/* Calls of a type that have not ended, behind *place, which is then the last one that was looked at: those that are
+ * fetched by age, those that are pushed by due time. Not among them: pushed ones that are about to start for the first
+ * time. At most `scan_max` are looked at; `reason`: only those scheduled with it, unless it is empty. *more says that it
+ * stopped there or because `each` had enough. */
+rt_code rt_read_calls(rt_view *v, const rt_call_type *type, rt_str reason, rt_call_place *place, uint32_t scan_max,
+                      rt_each_job *each, void *ctx, bool *more);
+
 /* What a job with RT_JOB_CALL holds, lent by the view. RT_E_ABSENT: it has ended, and its body is gone. */
 rt_code rt_read_call(rt_view *v, const rt_job *job, rt_call *out);
 

@@ -1,6 +1,7 @@
 #include "face/common/shown.h"
 
 #include "engine/calls/call_read.h"
+#include "engine/calls/line.h"
 #include "face/common/fields.h"
 #include "face/common/problem.h"
 
@@ -35,6 +36,7 @@ static void add_call(const rt_exchange *x, rt_view *v, const rt_job *job, rt_str
     (void)json_object_set_new(json, "type", rt_json_str(c.type));
     (void)json_object_set_new(json, "retry_reason", text_or_null(c.reason));
     (void)json_object_set_new(json, "order_key", text_or_null(c.order_key));
+    (void)json_object_set_new(json, "in_line", json_boolean(rt_line_waits(job)));
     (void)json_object_set_new(json, "content_type", text_or_null(c.content_type));
     (void)json_object_set_new(json, "continues", rt_json_id(x, c.past));
     (void)json_object_set_new(json, "body_bytes", json_integer((json_int_t)c.payload.len));
@@ -51,6 +53,12 @@ static void add_death(rt_view *v, const rt_job *job, json_t *json) {
                                         (int)e.status, "text", rt_json_str(e.text)));
 }
 
+/* 0: nobody knows. */
+static int64_t next_attempt_ms(const rt_job *job) {
+    if ((job->flags & RT_JOB_CALL) && rt_line_waits(job)) return 0; // when those before it have ended
+    return job->state == RT_JOB_READY ? job->placed_ms : job->due_ms;
+}
+
 json_t *rt_json_job(const rt_exchange *x, rt_view *v, const rt_job *job, rt_str queue) {
     json_t *json =
         json_pack("{s:o, s:o, s:s%, s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:I, s:o}", "id",
@@ -58,7 +66,7 @@ json_t *rt_json_job(const rt_exchange *x, rt_view *v, const rt_job *job, rt_str 
                   queue.len > 0 ? queue.ptr : "", queue.len, "kind", kind_name(job), "state",
                   rt_job_state_name(job->state), "reason", rt_reason_name(job->reason), "attempts",
                   (int)job->attempt, "redriven", (int)job->generation, "posted", rt_json_time(job->placed_ms),
-                  "next_attempt", rt_json_time(job->state == RT_JOB_READY ? job->placed_ms : job->due_ms),
+                  "next_attempt", rt_json_time(next_attempt_ms(job)),
                   "expires", rt_json_time(job->expires_ms), "body_bytes", (json_int_t)job->body_bytes,
                   "message", job->body != job->id ? rt_json_id(x, job->body) : json_null());
     if (json == NULL) return NULL;

@@ -11,6 +11,7 @@ static const rt_route TYPES[] = {
 };
 static const rt_route EVENTS[] = {
     {"POST", "/v1/events", rt_page_event_mixed, 0},
+    {"GET", "/v1/events/{type}", rt_page_event_list, RT_ON_READER},
     {"POST", "/v1/events/{type}", rt_page_event_post, 0},
     {"POST", "/v1/events/{type}/batch", rt_page_event_batch, 0},
 };

@@ -18,6 +18,7 @@ void rt_problem_event(rt_exchange *x, const rt_command *cmd, const char *what, c
 /* ---- pages, one file a noun ------------------------------------------------------------------------ */
 void rt_page_type_list(rt_exchange *x), rt_page_type_get(rt_exchange *x), rt_page_type_put(rt_exchange *x),
     rt_page_type_delete(rt_exchange *x);
+void rt_page_event_list(rt_exchange *x);
 void rt_page_event_post(rt_exchange *x), rt_page_event_batch(rt_exchange *x),
     rt_page_event_mixed(rt_exchange *x);
 void rt_page_event_claim(rt_exchange *x);
