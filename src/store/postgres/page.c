@@ -5,7 +5,7 @@
 
 #include "store/postgres/inside.h"
 
-enum { FIRST_PAGE = 128, PAGE_MAX = 2048, NAME_BOUND = RT_DOC_NAME_MAX + 1 };
+enum { FIRST_PAGE = 128, PAGE_MAX = 2048, EXPIRIES_MAX = 1 << 27, NAME_BOUND = RT_DOC_NAME_MAX + 1 };
 
 /* ---- parameters ---------------------------------------------------------------------------------------- */
 
@@ -94,8 +94,6 @@ static rt_code fetch(rt_pg_reader *r, int number, page *p) {
     return RT_E_UNAVAILABLE;
 }
 
-static uint32_t next_limit(uint32_t limit) { return limit < PAGE_MAX ? limit * 4 : limit; }
-
 rt_code rt_pg_get(rt_pg_reader *r, rt_pg_part part, uint64_t key, rt_doc_kind kind, rt_str name, void *record) {
     static const size_t BYTES[RT_PG_PART_COUNT] = {
         [RT_PG_JOBS] = sizeof(rt_job),        [RT_PG_QUEUES] = sizeof(rt_queue), [RT_PG_LEASES] = sizeof(rt_lease),
@@ -119,143 +117,151 @@ rt_code rt_pg_get(rt_pg_reader *r, rt_pg_part part, uint64_t key, rt_doc_kind ki
     return code;
 }
 
-rt_code rt_pg_page_jobs(rt_pg_reader *r, const rt_job_range *range, rt_each_job *each, void *ctx) {
-    rt_job_range next = *range;
-    next.to_take = false; // a reader takes nothing
-    page p = {.reader = r, .part = RT_PG_JOBS, .bytes = sizeof(rt_job)};
+/* ---- page after page ----------------------------------------------------------------------------------- */
+
+/* A listing on its way: where it is, and who is told. */
+typedef struct walk {
+    rt_pg_reader *reader;
+    page page;
+    rt_job_range range; /* jobs: after them */
+    uint64_t after;     /* other records with a number: behind it */
+    rt_doc_kind kind;   /* documents … */
+    rt_str prefix, name; /* … behind `name` */
+    int64_t until_ms;
+    uint32_t limit, limit_max;
+    int told;           /* of a listing whose pages all begin at its beginning */
+    bool whole;         /* it is such a one */
+    const void *each;   /* rt_each_job, …, as `tell` knows */
+    void *ctx;
+} walk;
+
+typedef int ask(walk *w); /* fills the parameters of the next page, and says which statement */
+typedef bool tell(walk *w, const void *record); /* moves on behind it; false: enough */
+
+static rt_code go(walk *w, ask *next, tell *one) {
     bool more = true;
-    for (uint32_t limit = FIRST_PAGE; more; limit = next_limit(limit)) {
-        const int number = rt_pg_jobs_args(&r->args, &next, limit);
-        const rt_code code = fetch(r, number, &p);
-        const rt_job *jobs = (const void *)p.records;
-        more = code == RT_OK && (uint32_t)p.count == limit;
-        for (int i = 0; code == RT_OK && i < p.count; i++) {
-            next.after = jobs[i].id;
-            next.after_due_ms = jobs[i].due_ms;
-            next.after_queue = jobs[i].queue;
-            if (!each(ctx, &jobs[i])) {
-                more = false;
-                break;
-            }
+    while (more) {
+        rt_pg_args_clear(&w->reader->args);
+        const rt_code code = fetch(w->reader, next(w), &w->page);
+        more = code == RT_OK && (uint32_t)w->page.count == w->limit;
+        for (int i = w->told; code == RT_OK && i < w->page.count; i++) {
+            if (w->whole) w->told++;
+            if (one(w, w->page.records + (size_t)i * w->page.bytes)) continue;
+            more = false;
+            break;
         }
-        free(p.records);
+        free(w->page.records);
         if (code != RT_OK) return code;
+        if (w->limit < w->limit_max) w->limit *= 4;
     }
     return RT_OK;
+}
+
+/* `each` is a function that is kept as a pointer to one: functions of several kinds have no pointer in common. */
+static walk walk_of(rt_pg_reader *r, rt_pg_part part, size_t bytes, const void *each, void *ctx) {
+    return (walk){.reader = r,
+                  .page = {.reader = r, .part = part, .bytes = bytes},
+                  .limit = FIRST_PAGE,
+                  .limit_max = PAGE_MAX,
+                  .each = each,
+                  .ctx = ctx};
+}
+
+static int ask_jobs(walk *w) { return rt_pg_jobs_args(&w->reader->args, &w->range, w->limit); }
+
+static bool tell_job(walk *w, const void *record) {
+    const rt_job *job = record;
+    w->range.after = job->id;
+    w->range.after_due_ms = job->due_ms;
+    w->range.after_queue = job->queue;
+    return (*(rt_each_job *const *)w->each)(w->ctx, job);
+}
+
+rt_code rt_pg_page_jobs(rt_pg_reader *r, const rt_job_range *range, rt_each_job *each, void *ctx) {
+    walk w = walk_of(r, RT_PG_JOBS, sizeof(rt_job), &each, ctx);
+    w.range = *range;
+    w.range.to_take = false; // a reader takes nothing
+    return go(&w, ask_jobs, tell_job);
+}
+
+static int ask_docs(walk *w) {
+    rt_pg_docs_args(&w->reader->args, w->kind, w->prefix, w->name, w->limit);
+    return RT_SQL_DOCS;
+}
+
+static bool tell_doc(walk *w, const void *record) {
+    const rt_doc *doc = record;
+    w->name = doc->name;
+    return (*(rt_each_doc *const *)w->each)(w->ctx, doc);
 }
 
 rt_code rt_pg_page_docs(rt_pg_reader *r, rt_doc_kind kind, rt_str prefix, rt_str after, rt_each_doc *each, void *ctx) {
-    page p = {.reader = r, .part = RT_PG_DOCS, .bytes = sizeof(rt_doc)};
-    bool more = true;
-    for (uint32_t limit = FIRST_PAGE; more; limit = next_limit(limit)) {
-        rt_pg_docs_args(&r->args, kind, prefix, after, limit);
-        const rt_code code = fetch(r, RT_SQL_DOCS, &p);
-        const rt_doc *docs = (const void *)p.records;
-        more = code == RT_OK && (uint32_t)p.count == limit;
-        for (int i = 0; code == RT_OK && i < p.count; i++) {
-            after = docs[i].name;
-            if (!each(ctx, &docs[i])) {
-                more = false;
-                break;
-            }
-        }
-        free(p.records);
-        if (code != RT_OK) return code;
-    }
-    return RT_OK;
+    walk w = walk_of(r, RT_PG_DOCS, sizeof(rt_doc), &each, ctx);
+    w.kind = kind;
+    w.prefix = prefix;
+    w.name = after;
+    return go(&w, ask_docs, tell_doc);
+}
+
+/* Records of a number, behind the last one. */
+static int ask_behind(walk *w, int number) {
+    rt_pg_arg_i64(&w->reader->args, (int64_t)w->after);
+    rt_pg_arg_i64(&w->reader->args, w->limit);
+    return number;
+}
+
+static int ask_queues(walk *w) { return ask_behind(w, RT_SQL_QUEUES); }
+static int ask_leases(walk *w) { return ask_behind(w, RT_SQL_LEASES); }
+static int ask_bodies(walk *w) { return ask_behind(w, RT_SQL_BODIES); }
+static int ask_events(walk *w) { return ask_behind(w, RT_SQL_EVENTS); }
+
+static bool tell_queue(walk *w, const void *record) {
+    const rt_queue *queue = record;
+    w->after = queue->id;
+    return (*(rt_each_queue *const *)w->each)(w->ctx, queue);
 }
 
 rt_code rt_pg_page_queues(rt_pg_reader *r, rt_id after, rt_each_queue *each, void *ctx) {
-    page p = {.reader = r, .part = RT_PG_QUEUES, .bytes = sizeof(rt_queue)};
-    bool more = true;
-    for (uint32_t limit = FIRST_PAGE; more; limit = next_limit(limit)) {
-        rt_pg_args_clear(&r->args);
-        rt_pg_arg_i64(&r->args, (int64_t)after);
-        rt_pg_arg_i64(&r->args, limit);
-        const rt_code code = fetch(r, RT_SQL_QUEUES, &p);
-        const rt_queue *queues = (const void *)p.records;
-        more = code == RT_OK && (uint32_t)p.count == limit;
-        for (int i = 0; code == RT_OK && i < p.count; i++) {
-            after = queues[i].id;
-            if (!each(ctx, &queues[i])) {
-                more = false;
-                break;
-            }
-        }
-        free(p.records);
-        if (code != RT_OK) return code;
-    }
-    return RT_OK;
+    walk w = walk_of(r, RT_PG_QUEUES, sizeof(rt_queue), &each, ctx);
+    w.after = after;
+    return go(&w, ask_queues, tell_queue);
+}
+
+static bool tell_lease(walk *w, const void *record) {
+    const rt_lease *lease = record;
+    w->after = lease->id;
+    return (*(rt_each_lease *const *)w->each)(w->ctx, lease);
 }
 
 rt_code rt_pg_page_leases(rt_pg_reader *r, rt_id after, rt_each_lease *each, void *ctx) {
-    page p = {.reader = r, .part = RT_PG_LEASES, .bytes = sizeof(rt_lease)};
-    bool more = true;
-    for (uint32_t limit = FIRST_PAGE; more; limit = next_limit(limit)) {
-        rt_pg_args_clear(&r->args);
-        rt_pg_arg_i64(&r->args, (int64_t)after);
-        rt_pg_arg_i64(&r->args, limit);
-        const rt_code code = fetch(r, RT_SQL_LEASES, &p);
-        const rt_lease *leases = (const void *)p.records;
-        more = code == RT_OK && (uint32_t)p.count == limit;
-        for (int i = 0; code == RT_OK && i < p.count; i++) {
-            after = leases[i].id;
-            if (!each(ctx, &leases[i])) {
-                more = false;
-                break;
-            }
-        }
-        free(p.records);
-        if (code != RT_OK) return code;
-    }
-    return RT_OK;
+    walk w = walk_of(r, RT_PG_LEASES, sizeof(rt_lease), &each, ctx);
+    w.after = after;
+    return go(&w, ask_leases, tell_lease);
 }
 
-/* Pages stay small: a body may be a megabyte. */
+static bool tell_body(walk *w, const void *record) {
+    const rt_pg_body *body = record;
+    w->after = body->id;
+    return (*(rt_each_body *const *)w->each)(w->ctx, body->id, body->bytes, (uint64_t)body->users);
+}
+
 rt_code rt_pg_page_bodies(rt_pg_reader *r, rt_id after, rt_each_body *each, void *ctx) {
-    page p = {.reader = r, .part = RT_PG_BODIES, .bytes = sizeof(rt_pg_body)};
-    bool more = true;
-    while (more) {
-        rt_pg_args_clear(&r->args);
-        rt_pg_arg_i64(&r->args, (int64_t)after);
-        rt_pg_arg_i64(&r->args, FIRST_PAGE);
-        const rt_code code = fetch(r, RT_SQL_BODIES, &p);
-        const rt_pg_body *bodies = (const void *)p.records;
-        more = code == RT_OK && p.count == FIRST_PAGE;
-        for (int i = 0; code == RT_OK && i < p.count; i++) {
-            after = bodies[i].id;
-            if (!each(ctx, bodies[i].id, bodies[i].bytes, (uint64_t)bodies[i].users)) {
-                more = false;
-                break;
-            }
-        }
-        free(p.records);
-        if (code != RT_OK) return code;
-    }
-    return RT_OK;
+    walk w = walk_of(r, RT_PG_BODIES, sizeof(rt_pg_body), &each, ctx);
+    w.after = after;
+    w.limit_max = FIRST_PAGE; // pages stay small: a body may be a megabyte
+    return go(&w, ask_bodies, tell_body);
+}
+
+static bool tell_event(walk *w, const void *record) {
+    const rt_event *event = record;
+    w->after = event->seq;
+    return (*(rt_each_event *const *)w->each)(w->ctx, event);
 }
 
 rt_code rt_pg_page_events(rt_pg_reader *r, uint64_t after_seq, rt_each_event *each, void *ctx) {
-    page p = {.reader = r, .part = RT_PG_EVENTS, .bytes = sizeof(rt_event)};
-    bool more = true;
-    for (uint32_t limit = FIRST_PAGE; more; limit = next_limit(limit)) {
-        rt_pg_args_clear(&r->args);
-        rt_pg_arg_i64(&r->args, (int64_t)after_seq);
-        rt_pg_arg_i64(&r->args, limit);
-        const rt_code code = fetch(r, RT_SQL_EVENTS, &p);
-        const rt_event *events = (const void *)p.records;
-        more = code == RT_OK && (uint32_t)p.count == limit;
-        for (int i = 0; code == RT_OK && i < p.count; i++) {
-            after_seq = events[i].seq;
-            if (!each(ctx, &events[i])) {
-                more = false;
-                break;
-            }
-        }
-        free(p.records);
-        if (code != RT_OK) return code;
-    }
-    return RT_OK;
+    walk w = walk_of(r, RT_PG_EVENTS, sizeof(rt_event), &each, ctx);
+    w.after = after_seq;
+    return go(&w, ask_events, tell_event);
 }
 
 static void read_expiry(const PGresult *rows, int row, rt_arena *arena, void *record) {
@@ -269,28 +275,24 @@ static void read_expiry(const PGresult *rows, int row, rt_arena *arena, void *re
     };
 }
 
+static int ask_expiries(walk *w) {
+    rt_pg_arg_i64(&w->reader->args, w->until_ms);
+    rt_pg_arg_i32(&w->reader->args, (int32_t)w->limit);
+    return RT_SQL_EXPIRIES;
+}
+
+static bool tell_expiry(walk *w, const void *record) {
+    return (*(rt_each_expiry *const *)w->each)(w->ctx, record);
+}
+
 /* Each page is all of them from the first: their order has no simple place to go on from, and readers stop early. */
 rt_code rt_pg_page_expiries(rt_pg_reader *r, int64_t until_ms, rt_each_expiry *each, void *ctx) {
-    page p = {.reader = r, .bytes = sizeof(rt_expiry), .read = read_expiry};
-    int told = 0;
-    bool more = true;
-    for (uint32_t limit = FIRST_PAGE; more; limit *= 4) {
-        rt_pg_args_clear(&r->args);
-        rt_pg_arg_i64(&r->args, until_ms);
-        rt_pg_arg_i32(&r->args, (int32_t)limit);
-        const rt_code code = fetch(r, RT_SQL_EXPIRIES, &p);
-        const rt_expiry *expiries = (const void *)p.records;
-        more = code == RT_OK && (uint32_t)p.count == limit && limit < 1u << 28;
-        for (; code == RT_OK && told < p.count; told++) {
-            if (!each(ctx, &expiries[told])) {
-                more = false;
-                break;
-            }
-        }
-        free(p.records);
-        if (code != RT_OK) return code;
-    }
-    return RT_OK;
+    walk w = walk_of(r, RT_PG_JOBS, sizeof(rt_expiry), &each, ctx);
+    w.page.read = read_expiry;
+    w.until_ms = until_ms;
+    w.limit_max = EXPIRIES_MAX;
+    w.whole = true;
+    return go(&w, ask_expiries, tell_expiry);
 }
 
 static void read_wake(const PGresult *rows, int row, rt_arena *arena, void *record) {
@@ -299,25 +301,21 @@ static void read_wake(const PGresult *rows, int row, rt_arena *arena, void *reco
     *w = (rt_wake){.queue = (rt_id)rt_pg_read_i64(rows, row, 0), .due_ms = rt_pg_read_i64(rows, row, 1)};
 }
 
+static int ask_wakes(walk *w) {
+    rt_pg_arg_i64(&w->reader->args, (int64_t)w->after);
+    rt_pg_arg_i32(&w->reader->args, (int32_t)w->limit);
+    return RT_SQL_WAKES;
+}
+
+static bool tell_wake(walk *w, const void *record) {
+    const rt_wake *wake = record;
+    w->after = wake->queue;
+    return (*(rt_each_wake *const *)w->each)(w->ctx, wake);
+}
+
 rt_code rt_pg_page_wakes(rt_pg_reader *r, rt_id after_queue, rt_each_wake *each, void *ctx) {
-    page p = {.reader = r, .bytes = sizeof(rt_wake), .read = read_wake};
-    bool more = true;
-    for (uint32_t limit = FIRST_PAGE; more; limit = next_limit(limit)) {
-        rt_pg_args_clear(&r->args);
-        rt_pg_arg_i64(&r->args, (int64_t)after_queue);
-        rt_pg_arg_i32(&r->args, (int32_t)limit);
-        const rt_code code = fetch(r, RT_SQL_WAKES, &p);
-        const rt_wake *wakes = (const void *)p.records;
-        more = code == RT_OK && (uint32_t)p.count == limit;
-        for (int i = 0; code == RT_OK && i < p.count; i++) {
-            after_queue = wakes[i].queue;
-            if (!each(ctx, &wakes[i])) {
-                more = false;
-                break;
-            }
-        }
-        free(p.records);
-        if (code != RT_OK) return code;
-    }
-    return RT_OK;
+    walk w = walk_of(r, RT_PG_JOBS, sizeof(rt_wake), &each, ctx);
+    w.page.read = read_wake;
+    w.after = after_queue;
+    return go(&w, ask_wakes, tell_wake);
 }
