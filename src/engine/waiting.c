@@ -33,7 +33,7 @@ bool rt_waiting_park(rt_engine *e, rt_command *cmd) {
     rt_waiting *w = &e->waiting;
     rt_wait *wait = cmd->wait;
     wait->cmd = cmd;
-    if (w->closed || wait->until_ms <= e->now_ms || w->count == RT_WAITING_MAX) return false;
+    if (w->closed || wait->until_ms <= e->now_ms) return false;
     if (missed_something(w, wait)) {
         cmd->tries = 0;
         rt_command_list_push(&e->inbox, cmd);
@@ -41,7 +41,12 @@ bool rt_waiting_park(rt_engine *e, rt_command *cmd) {
     }
     wait->node = (rt_heap_node){.tie = wait->seen};
     const bool again = wait->again_ms > 0 && wait->again_ms < wait->until_ms;
-    if (!rt_heap_set(&w->deadlines, &wait->node, again ? wait->again_ms : wait->until_ms)) return false;
+    // Whoever finds nothing before its time is over asks again at once: not where there is no room to wait.
+    if (w->count == RT_WAITING_MAX ||
+        !rt_heap_set(&w->deadlines, &wait->node, again ? wait->again_ms : wait->until_ms)) {
+        cmd->code = rt_fail(&cmd->err, RT_E_FULL, 0, "too many requests wait for something to come");
+        return false;
+    }
     wait->mask = 0;
     for (uint32_t i = 0; i < wait->topics_count; i++) wait->mask |= bit_of(wait->topics[i]);
     wait->before = w->last;

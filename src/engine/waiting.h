@@ -36,7 +36,7 @@ typedef struct rt_waiting {
 
 struct rt_engine;
 /* `cmd` was decided, its batch is durable, and it found nothing. True: it waits, or decides again; false:
- * it is done. */
+ * it is done, with RT_E_FULL if there is no room to wait. */
 bool rt_waiting_park(struct rt_engine *e, rt_command *cmd);
 void rt_waiting_tell(struct rt_engine *e, uint64_t topic);
 /* All that waits decides again: something may have been missed. */

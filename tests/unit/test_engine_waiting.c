@@ -254,6 +254,22 @@ static void wait__passes_on_what_it_cannot_take(void **state) {
     assert_true(w->done && w->claim.found);
 }
 
+static void wait__is_refused_when_too_many_do(void **state) {
+    rig *r = *state;
+    process(r, "a", NULL);
+    const rt_id who = session(r, 60);
+    waiter *last = NULL;
+    for (int i = 0; i < RT_WAITING_MAX; i++) last = ask(r, who, "a", NULL, 5000);
+    assert_false(last->done);
+    const waiter *more = ask(r, who, "a", NULL, 5000);
+    assert_true(more->done);
+    assert_int_equal(more->claim.cmd.code, RT_E_FULL);
+    r->now_ms += 5000;
+    settle(r);
+    assert_true(last->done);
+    assert_int_equal(last->claim.cmd.code, RT_OK);
+}
+
 static void wait__ends_when_the_server_is_about_to_stop(void **state) {
     rig *r = *state;
     process(r, "a", NULL);
@@ -303,6 +319,7 @@ int main(void) {
         ON_RIG(wait__is_woken_by_the_end_of_a_session),
         ON_RIG(wait__ends_with_its_own_session),
         ON_RIG(wait__passes_on_what_it_cannot_take),
+        ON_RIG(wait__is_refused_when_too_many_do),
         ON_RIG(wait__ends_when_the_server_is_about_to_stop),
         ON_RIG(wait__is_answered_when_the_engine_closes),
         ON_RIG(metrics__count_work_by_process_after_the_commit),
