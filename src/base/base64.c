@@ -27,3 +27,15 @@ size_t rt_base64_decode(rt_str s, char *to) {
     }
     return bytes;
 }
+
+size_t rt_base64_encode(rt_str bytes, char *to) {
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    char *end = to;
+    for (size_t at = 0; at < bytes.len; at += 3) {
+        const size_t count = bytes.len - at < 3 ? bytes.len - at : 3;
+        uint32_t bits = 0;
+        for (size_t b = 0; b < 3; b++) bits = bits << 8 | (b < count ? (unsigned char)bytes.ptr[at + b] : 0);
+        for (size_t d = 0; d < 4; d++) *end++ = d <= count ? digits[bits >> (18 - 6 * d) & 63] : '=';
+    }
+    return (size_t)(end - to);
+}

@@ -1,7 +1,6 @@
 #include "engine/calls/call_plugin.h"
 
-#include <openssl/evp.h>
-
+#include "base/base64.h"
 #include "base/quote.h"
 #include "base/utf8.h"
 #include "engine/engine.h"
@@ -14,13 +13,12 @@ static void add(rt_buf *b, const char *key, rt_str text) {
 
 static void add_base64(rt_tx *tx, rt_buf *b, rt_str payload) {
     RT_ASSERT(payload.len <= RT_BODY_BYTES_MAX);
-    unsigned char *text = rt_arena_alloc(tx->arena, (payload.len + 2) / 3 * 4 + 1);
+    char *text = rt_arena_alloc(tx->arena, RT_BASE64_LEN(payload.len) + 1); // never of 0 bytes
     if (text == NULL) {
         b->failed = true;
         return;
     }
-    const int len = EVP_EncodeBlock(text, (const unsigned char *)payload.ptr, (int)payload.len);
-    add(b, ",\"body_base64\":", (rt_str){.ptr = (const char *)text, .len = (size_t)len});
+    add(b, ",\"body_base64\":", (rt_str){.ptr = text, .len = rt_base64_encode(payload, text)});
 }
 
 static rt_str write_meta(rt_tx *tx, const rt_call *call) {

@@ -1,9 +1,9 @@
 #include "executor/webhook/mail.h"
 
-#include <openssl/evp.h>
 #include <string.h>
 #include <time.h>
 
+#include "base/base64.h"
 #include "base/hex.h"
 #include "executor/webhook/answer.h"
 
@@ -78,10 +78,9 @@ static bool is_plain(rt_str s, const char *but_not) {
 }
 
 static void add_base64(rt_buf *b, const char *bytes, size_t len) {
-    unsigned char text[(BASE64_LINE_BYTES + 2) / 3 * 4 + 1];
+    char text[RT_BASE64_LEN(BASE64_LINE_BYTES)];
     RT_ASSERT(len <= BASE64_LINE_BYTES);
-    const int text_len = EVP_EncodeBlock(text, (const unsigned char *)bytes, (int)len);
-    rt_buf_add(b, (rt_str){.ptr = (const char *)text, .len = (size_t)text_len});
+    rt_buf_add(b, (rt_str){.ptr = text, .len = rt_base64_encode((rt_str){bytes, len}, text)});
 }
 
 /* Text from outside as a header's text: as it is, or in encoded words (RFC 2047) where it holds anything

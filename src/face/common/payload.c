@@ -1,34 +1,16 @@
 #include "face/common/payload.h"
 
-#include <limits.h>
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base64.h"
 #include "base/utf8.h"
 #include "json/tree.h"
 
-/* libcrypto takes blanks, and padding for data. */
-static bool is_base64(rt_str text) {
-    size_t padding = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        const char c = text.ptr[i];
-        const bool alnum = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-        if (c == '=') padding++;
-        else if (padding > 0 || (!alnum && c != '+' && c != '/')) return false;
-    }
-    return text.len % 4 == 0 && padding <= 2 && text.len <= INT_MAX;
-}
-
 rt_str rt_payload_from_base64(rt_arena *arena, rt_str text) {
-    if (!is_base64(text)) return (rt_str){0};
-    unsigned char *bytes = rt_arena_alloc(arena, text.len / 4 * 3 + 1);
-    if (bytes == NULL) return (rt_str){0};
-    const int len = EVP_DecodeBlock(bytes, (const unsigned char *)text.ptr, (int)text.len);
-    if (len < 0) return (rt_str){0};
-    size_t padding = 0;
-    while (padding < 2 && padding < text.len && text.ptr[text.len - 1 - padding] == '=') padding++;
-    return (rt_str){.ptr = (const char *)bytes, .len = (size_t)len - padding};
+    char *bytes = rt_arena_alloc(arena, text.len / 4 * 3 + 1);
+    const size_t len = bytes == NULL ? SIZE_MAX : rt_base64_decode(text, bytes);
+    return len == SIZE_MAX ? (rt_str){0} : (rt_str){.ptr = bytes, .len = len};
 }
 
 /* ---- showing --------------------------------------------------------------------------------------- */
@@ -66,10 +48,9 @@ static json_t *parse(rt_str payload) {
 }
 
 static json_t *base64(rt_str bytes) {
-    char *text = bytes.len > INT_MAX / 2 ? NULL : malloc((bytes.len + 2) / 3 * 4 + 1);
+    char *text = malloc(RT_BASE64_LEN(bytes.len) + 1); // never of 0 bytes
     if (text == NULL) return NULL;
-    (void)EVP_EncodeBlock((unsigned char *)text, (const unsigned char *)bytes.ptr, (int)bytes.len);
-    json_t *json = json_string(text);
+    json_t *json = json_stringn_nocheck(text, rt_base64_encode(bytes, text));
     free(text);
     return json;
 }
