@@ -117,7 +117,8 @@ rt_code rt_serve_store_open(const rt_config *config, const char *url, rt_store *
     } else if (rt_str_starts(text, plugin) && text.len > plugin.len) {
         code = open_plugin(config, rt_str_of(url + plugin.len), out, err);
     } else { // not repeated: what is mistyped may hold a password
-        return rt_fail(err, RT_E_INVALID, 0, "--store takes lmdb:DIR, postgresql://…, kafka://BROKERS/PREFIX or plugin:FILE?REST");
+        return rt_fail(err, RT_E_INVALID, 0,
+                       "--store takes lmdb:DIR, postgresql://…, kafka://BROKERS/PREFIX or plugin:FILE?REST");
     }
     if (code == RT_OK && (*out)->ops->now_ms != NULL) atomic_store(&clock_store, *out);
     return code;

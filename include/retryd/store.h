@@ -78,8 +78,9 @@ typedef struct rt_guard {
 } rt_guard;
 
 /* How a store is filled with what another one holds (store/copy/copy.h), before anybody works on it. In a change with this,
- * inserts keep the versions that they have, at least 1, and are of what is not there (a store need not look); a body needs no job in its change and brings the number of its users,
- * at least 1; jobs count as no users. From then on the store goes on where the other one was, and shows the same ids. */
+ * inserts keep the versions that they have, at least 1, and are of what is not there (a store need not look); a body
+ * needs no job in its change and brings the number of its users, at least 1; jobs count as no users. From then on the
+ * store goes on where the other one was, and shows the same ids. */
 typedef struct rt_import {
     uint32_t tag;       /* rt_store.tag when the store is next opened */
     rt_id ids_from;     /* smaller ids are not given out any more … */
@@ -262,8 +263,8 @@ struct retryd_store_config {
 
 /* What both sides must agree on to the byte. */
 #define RETRYD_STORE_STRUCTS(X) \
-    X(rt_err) X(rt_job) X(rt_queue) X(rt_lease) X(rt_doc) X(rt_event) X(rt_op) X(rt_guard) X(rt_import) X(rt_change) X(rt_job_range) \
-    X(rt_expiry) X(rt_wake) X(rt_counts) X(rt_view_ops) X(rt_store_ops) X(rt_store)
+    X(rt_err) X(rt_job) X(rt_queue) X(rt_lease) X(rt_doc) X(rt_event) X(rt_op) X(rt_guard) X(rt_import) \
+    X(rt_change) X(rt_job_range) X(rt_expiry) X(rt_wake) X(rt_counts) X(rt_view_ops) X(rt_store_ops) X(rt_store)
 #define RETRYD_STORE_SIZE_FIELD(type) uint32_t type##_size;
 #define RETRYD_STORE_SIZE_VALUE(type) .type##_size = sizeof(type),
 

@@ -36,7 +36,8 @@ RT_MUST_USE rt_code rt_engine_open(rt_store *store, const rt_executor *executor,
 /* Lends `cmd` until its `done` is called from a later rt_engine_step. The list of waiting commands has no bound here:
  * the ring in front of it has. */
 void rt_engine_submit(rt_engine *e, rt_command *cmd);
-/* Copies the outcome and takes its answer. Never refused; kept until it is durable, over as many failed batches as it takes. */
+/* Copies the outcome and takes its answer. Never refused; kept until it is durable, over as many failed batches as it
+ * takes. */
 void rt_engine_outcome(rt_engine *e, const rt_outcome *outcome);
 
 /* One step at Unix time `now_ms`: settles batches that ended (done, attempts), decides what came in and what is due, and

@@ -7,7 +7,7 @@
 
 typedef enum rt_due {
     RT_DUE_START,   /* an attempt: *attempt is owned by the caller */
-    RT_DUE_WRITTEN  /* none: the decision wrote its end (expired, unsubscribed), its freedom (a delayed message) or its rest */
+    RT_DUE_WRITTEN  /* none: its end (expired, unsubscribed), its freedom (a delayed message) or its rest is written */
 } rt_due;
 
 /* Decides about one push job, or a pull job that was delayed, which is due at tx->now_ms. Writes go to tx.

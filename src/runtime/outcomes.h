@@ -9,8 +9,8 @@ typedef struct rt_outcomes rt_outcomes;
 
 /* Returns owned room for `max` (>= 1) outcomes; freed by rt_outcomes_close. */
 RT_MUST_USE rt_code rt_outcomes_open(uint32_t max, rt_outcomes **out, rt_err *err);
-/* Copies. Waits while there is no room, so the taking thread may only call it when it knows that there is some: for an attempt
- * that is under way there always is. Any thread. */
+/* Copies. Waits while there is no room, so the taking thread may only call it when it knows that there is some: for an
+ * attempt that is under way there always is. Any thread. */
 void rt_outcomes_put(rt_outcomes *o, const rt_outcome *outcome);
 /* The taking thread. Up to `max` of them, oldest first; returns how many. */
 size_t rt_outcomes_take(rt_outcomes *o, rt_outcome *out, size_t max);
