@@ -24,7 +24,8 @@ static void import(kit *k, const rt_op *ops, size_t ops_count) {
 }
 
 static rt_job numbered(rt_id id, rt_job_state state, uint8_t flags) {
-    return (rt_job){.id = id, .queue = Q, .version = 9, .state = (uint8_t)state, .flags = flags, .placed_ms = 1, .due_ms = 2};
+    return (rt_job){
+        .id = id, .queue = Q, .version = 9, .state = (uint8_t)state, .flags = flags, .placed_ms = 1, .due_ms = 2};
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
@@ -128,8 +129,10 @@ static void store__imported_records_keep_ids_and_versions(void **state) {
     rt_doc doc = kit_doc(RT_DOC_METADATA, RT_STR("d"), RT_STR("v"));
     doc.version = 6;
     doc.expires_ms = 99;
-    const rt_event event = {.seq = 12, .prev = 2, .job = 3, .queue = Q, .at_ms = 8, .type = RT_EVENT_ATTEMPT, .text = RT_STR("t")};
-    import(k, OPS(OP_QUEUE(NULL, &queue), OP_LEASE(NULL, &lease), OP_JOB(NULL, &job), OP_DOC(NULL, &doc), OP_EVENT(&event)));
+    const rt_event event = {
+        .seq = 12, .prev = 2, .job = 3, .queue = Q, .at_ms = 8, .type = RT_EVENT_ATTEMPT, .text = RT_STR("t")};
+    import(k, OPS(OP_QUEUE(NULL, &queue), OP_LEASE(NULL, &lease), OP_JOB(NULL, &job), OP_DOC(NULL, &doc),
+                  OP_EVENT(&event)));
     kit_commit(k);
     kit_reopen(k);
     rt_view *v = kit_view(k);

@@ -72,7 +72,8 @@ static void type__everything_reaches_the_engine(void **state) {
         " \"policy\": {\"backoff\": {\"initial_ms\": 1500, \"maximum_ms\": 60000, \"exponent\": 2, \"jitter\": \"full\"},"
         " \"max_attempts\": 9, \"attempt_timeout\": 5, \"maximum_age\": 600, \"retry_on\": [\"429\"]},"
         " \"circuit\": {\"failure_rate\": 0.25, \"slow_call_s\": 1.5, \"probes\": 2}, \"pace\": {\"initial_ms\": 50},"
-        " \"dead_letter\": {\"event_type\": \"other\", \"keep_s\": 60}, \"limits\": {\"concurrency\": 3, \"rate_per_s\": 7}}");
+        " \"dead_letter\": {\"event_type\": \"other\", \"keep_s\": 60},"
+        " \"limits\": {\"concurrency\": 3, \"rate_per_s\": 7}}");
     assert_text(t.target, "https://h/x");
     assert_text(t.headers, "X-A: 1\n");
     assert_int_equal(t.policy, RT_CALL_BACKOFF);
