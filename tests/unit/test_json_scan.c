@@ -94,6 +94,21 @@ static void scan__keys_are_compared_without_their_escapes_and_at_their_own_depth
     assert_slice(&scan.rows[1], RT_JSON_ABSENT, "");
 }
 
+static void scan__names_the_first_member_that_is_no_field(void **state) {
+    (void)state;
+    const struct { const char *text, *stray; /* NULL: none */ } rows[] = {
+        {"{\"messages\": [{\"body\": {\"odd\": 1}}], \"odd\": 2}", NULL},
+        {"{\"messages\": [{\"body\": 1}, {\"o\\u0064d\": 1, \"other\": 2}]}", "odd"},
+        {"{\"messages\": [{\"\": 1}]}", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        rt_json_scan scan = list_scan(100);
+        assert_int_equal(rt_json_scan_text(&scan, rt_str_of(rows[i].text)), RT_JSON_FINE);
+        if (rows[i].stray == NULL) assert_null(scan.stray.ptr);
+        else assert_string_equal(scan.stray.ptr, rows[i].stray);
+    }
+}
+
 static void scan__says_what_the_document_is(void **state) {
     (void)state;
     const struct { const char *text; rt_json_kind top, list; bool odd; uint32_t rows; } rows[] = {
@@ -196,6 +211,7 @@ int main(void) {
         TEST(scan__list_gives_each_value_as_the_text_it_came_in),
         TEST(scan__of_a_key_that_is_there_twice_the_last_counts),
         TEST(scan__keys_are_compared_without_their_escapes_and_at_their_own_depth_only),
+        TEST(scan__names_the_first_member_that_is_no_field),
         TEST(scan__says_what_the_document_is),
         TEST(scan__integers_end_at_int64),
         TEST(scan__nesting_ends_at_64),
