@@ -21,17 +21,20 @@ static rt_code trouble(sq_store *s, int rc, const char *what, rt_err *err) {
     return rt_fail(err, RT_E_UNAVAILABLE, s->why.sys_errno, "%s", s->why.msg);
 }
 
-static rt_code inserted(sq_store *s, int rc, const char *what, rt_err *err) {
-    if (rc == SQLITE_DONE) return RT_OK;
-    if ((rc & 0xff) == SQLITE_CONSTRAINT) return rt_fail(err, RT_E_EXISTS, 0, "there is such a %s", what);
-    return trouble(s, rc, what, err);
-}
+/* How records of one kind are written. The statements share their values: those of the new image, or of the old one where
+ * there is no new one, and last what is left of the old one to compare with. */
+typedef struct record_sql {
+    const char *name, *insert, *replace, *delete;
+} record_sql;
 
-/* A replacement or deletion: of one row, or the image is another one by now. */
-static rt_code replaced(sq_store *s, int rc, const char *what, rt_err *err) {
-    if (rc != SQLITE_DONE) return trouble(s, rc, what, err);
-    if (sqlite3_changes(s->batch.db) == 1) return RT_OK;
-    return rt_fail(err, RT_E_CONFLICT, 0, "the %s is not as it was read", what);
+static rt_code write_record(sq_store *s, const record_sql *sql, bool was, bool now, const sq_value *values, size_t count,
+                            rt_err *err) {
+    sqlite3 *db = s->batch.db;
+    const int rc = sq_run(db, !was ? sql->insert : now ? sql->replace : sql->delete, values, count);
+    if (!was && (rc & 0xff) == SQLITE_CONSTRAINT) return rt_fail(err, RT_E_EXISTS, 0, "there is such a %s", sql->name);
+    if (rc != SQLITE_DONE) return trouble(s, rc, sql->name, err);
+    if (was && sqlite3_changes(db) == 0) return rt_fail(err, RT_E_CONFLICT, 0, "the %s is not as it was read", sql->name);
+    return RT_OK;
 }
 
 /* ---- counters ---------------------------------------------------------------------------------------------------- */
@@ -68,34 +71,36 @@ static rt_code use_body(sq_store *s, rt_id body, int by, rt_err *err) {
     return rt_fail(err, RT_E_INVALID, 0, "a job names a body that is not there");
 }
 
-#define JOB_VALUES(job) \
-    sq_number((job)->id), sq_number((job)->queue), sq_number((job)->state), sq_number((job)->flags & RT_JOB_PULL), \
-        sq_time((job)->due_ms), sq_time((job)->expires_ms), sq_time((int64_t)(job)->key_hash), \
-        sq_record((job), sizeof *(job))
+static const record_sql JOB = {
+    .name = "job",
+    .insert = "INSERT INTO job (id, queue, state, pull, due_ms, expires_ms, key_hash, image) "
+              "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    .replace = "UPDATE job SET queue = ?2, state = ?3, pull = ?4, due_ms = ?5, expires_ms = ?6, key_hash = ?7, image = ?8 "
+               "WHERE id = ?1 AND image = ?9",
+    .delete = "DELETE FROM job WHERE id = ?1 AND image = ?9",
+};
+
+static rt_code write_job_row(sq_store *s, const rt_job *was, const rt_job *now, rt_err *err) {
+    const rt_job *job = now != NULL ? now : was;
+    const rt_job *old = was != NULL ? was : now;
+    return write_record(s, &JOB, was != NULL, now != NULL,
+                        SQ_VALUES(sq_number(job->id), sq_number(job->queue), sq_number(job->state),
+                                  sq_number(job->flags & RT_JOB_PULL), sq_time(job->due_ms), sq_time(job->expires_ms),
+                                  sq_time((int64_t)job->key_hash), sq_record(job, sizeof *job),
+                                  sq_record(old, sizeof *old)), err);
+}
 
 static rt_code write_job(sq_store *s, const rt_job *was, const rt_job *now, rt_err *err) {
-    sqlite3 *db = s->batch.db;
     if (now != NULL && now->state == RT_JOB_DONE && now->last_event == 0)
         return rt_fail(err, RT_E_INVALID, 0, "a job that is done has no event that could take it away");
-    rt_code code;
-    if (was == NULL) {
-        code = inserted(s, sq_run(db, "INSERT INTO job (id, queue, state, pull, due_ms, expires_ms, key_hash, image) "
-                                      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", SQ_VALUES(JOB_VALUES(now))), "job", err);
-    } else if (now == NULL) {
-        code = replaced(s, sq_run(db, "DELETE FROM job WHERE id = ?1 AND image = ?2",
-                                  SQ_VALUES(sq_number(was->id), sq_record(was, sizeof *was))), "job", err);
-    } else {
-        code = replaced(s, sq_run(db, "UPDATE job SET queue = ?2, state = ?3, pull = ?4, due_ms = ?5, expires_ms = ?6, "
-                                      "key_hash = ?7, image = ?8 WHERE id = ?1 AND image = ?9",
-                                  SQ_VALUES(JOB_VALUES(now), sq_record(was, sizeof *was))), "job", err);
-    }
-    int rc = SQLITE_DONE;
-    if (code == RT_OK && was != NULL) rc = count_job(db, was, -1);
-    if (code == RT_OK && now != NULL && rc == SQLITE_DONE) rc = count_job(db, now, 1);
-    if (rc != SQLITE_DONE) code = trouble(s, rc, "counters", err);
+    rt_code code = write_job_row(s, was, now, err);
+    if (code != RT_OK) return code;
+    int rc = was != NULL ? count_job(s->batch.db, was, -1) : SQLITE_DONE;
+    if (rc == SQLITE_DONE && now != NULL) rc = count_job(s->batch.db, now, 1);
+    if (rc != SQLITE_DONE) return trouble(s, rc, "counters", err);
     const rt_id before = body_used(was);
     const rt_id after = body_used(now);
-    if (code != RT_OK || before == after) return code;
+    if (before == after) return RT_OK;
     code = use_body(s, before, -1, err);
     return code == RT_OK ? use_body(s, after, 1, err) : code;
 }
@@ -106,79 +111,77 @@ static rt_code too_large(const char *what, size_t max, rt_err *err) {
     return rt_fail(err, RT_E_TOO_LARGE, 0, "%s has at most %zu bytes", what, max);
 }
 
+static const record_sql QUEUE = {
+    .name = "queue",
+    .insert = "INSERT INTO queue (id, owner, version, paused_until_ms, in_flight_max, kind, gone, brakes, name) "
+              "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    .replace = "UPDATE queue SET owner = ?2, version = ?3, paused_until_ms = ?4, in_flight_max = ?5, kind = ?6, gone = ?7, "
+               "brakes = ?8, name = ?9 WHERE id = ?1 AND version = ?10",
+    .delete = "DELETE FROM queue WHERE id = ?1 AND version = ?10",
+};
+
 static rt_code write_queue(sq_store *s, const rt_queue *was, const rt_queue *now, rt_err *err) {
-    sqlite3 *db = s->batch.db;
-    if (now == NULL) {
-        return replaced(s, sq_run(db, "DELETE FROM queue WHERE id = ?1 AND version = ?2",
-                                  SQ_VALUES(sq_number(was->id), sq_number(was->version))), "queue", err);
-    }
-    if (now->name.len > RT_QUEUE_NAME_MAX) return too_large("a queue's name", RT_QUEUE_NAME_MAX, err);
-    const sq_value values[] = {
-        sq_number(now->id),         sq_number(now->owner), sq_number(now->version), sq_time(now->paused_until_ms),
-        sq_number(now->in_flight_max), sq_number(now->kind),  sq_number(now->gone),
-        sq_record(&now->brakes, sizeof now->brakes), sq_bytes(now->name),
-        sq_number(was != NULL ? was->version : 0)};
-    const size_t count = sizeof values / sizeof values[0];
-    if (was == NULL) {
-        return inserted(s, sq_run(db, "INSERT INTO queue (id, owner, version, paused_until_ms, in_flight_max, kind, gone, "
-                                      "brakes, name) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)", values, count),
-                        "queue", err);
-    }
-    return replaced(s, sq_run(db, "UPDATE queue SET owner = ?2, version = ?3, paused_until_ms = ?4, in_flight_max = ?5, "
-                                  "kind = ?6, gone = ?7, brakes = ?8, name = ?9 WHERE id = ?1 AND version = ?10",
-                              values, count), "queue", err);
+    const rt_queue *queue = now != NULL ? now : was;
+    if (queue->name.len > RT_QUEUE_NAME_MAX) return too_large("a queue's name", RT_QUEUE_NAME_MAX, err);
+    return write_record(s, &QUEUE, was != NULL, now != NULL,
+                        SQ_VALUES(sq_number(queue->id), sq_number(queue->owner), sq_number(queue->version),
+                                  sq_time(queue->paused_until_ms), sq_number(queue->in_flight_max),
+                                  sq_number(queue->kind), sq_number(queue->gone),
+                                  sq_record(&queue->brakes, sizeof queue->brakes), sq_bytes(queue->name),
+                                  sq_number(was != NULL ? was->version : 0)), err);
 }
+
+static const record_sql LEASE = {
+    .name = "lease",
+    .insert = "INSERT INTO lease (id, version, until_ms, image) VALUES (?1, ?2, ?3, ?4)",
+    .replace = "UPDATE lease SET version = ?2, until_ms = ?3, image = ?4 WHERE id = ?1 AND version = ?5",
+    .delete = "DELETE FROM lease WHERE id = ?1 AND version = ?5",
+};
 
 static rt_code write_lease(sq_store *s, const rt_lease *was, const rt_lease *now, rt_err *err) {
-    sqlite3 *db = s->batch.db;
-    if (now == NULL) {
-        return replaced(s, sq_run(db, "DELETE FROM lease WHERE id = ?1 AND version = ?2",
-                                  SQ_VALUES(sq_number(was->id), sq_number(was->version))), "lease", err);
-    }
-    const sq_value values[] = {sq_number(now->id), sq_number(now->version), sq_time(now->until_ms),
-                               sq_record(now, sizeof *now), sq_number(was != NULL ? was->version : 0)};
-    const size_t count = sizeof values / sizeof values[0];
-    if (was == NULL) {
-        return inserted(s, sq_run(db, "INSERT INTO lease (id, version, until_ms, image) VALUES (?1, ?2, ?3, ?4)", values,
-                                  count), "lease", err);
-    }
-    return replaced(s, sq_run(db, "UPDATE lease SET version = ?2, until_ms = ?3, image = ?4 WHERE id = ?1 AND version = ?5",
-                              values, count), "lease", err);
+    const rt_lease *lease = now != NULL ? now : was;
+    return write_record(s, &LEASE, was != NULL, now != NULL,
+                        SQ_VALUES(sq_number(lease->id), sq_number(lease->version), sq_time(lease->until_ms),
+                                  sq_record(lease, sizeof *lease), sq_number(was != NULL ? was->version : 0)), err);
 }
 
+static const record_sql DOC = {
+    .name = "document",
+    .insert = "INSERT INTO doc (kind, name, version, expires_ms, value) VALUES (?1, ?2, ?3, ?4, ?5)",
+    .replace = "UPDATE doc SET version = ?3, expires_ms = ?4, value = ?5 WHERE kind = ?1 AND name = ?2 AND version = ?6",
+    .delete = "DELETE FROM doc WHERE kind = ?1 AND name = ?2 AND version = ?6",
+};
+
 static rt_code write_doc(sq_store *s, const rt_doc *was, const rt_doc *now, rt_err *err) {
-    sqlite3 *db = s->batch.db;
     const rt_doc *doc = now != NULL ? now : was;
     if (doc->name.len == 0 || doc->name.len > RT_DOC_NAME_MAX)
         return rt_fail(err, RT_E_TOO_LARGE, 0, "a document's name has 1 to %d bytes", RT_DOC_NAME_MAX);
     if (doc->value.len > RT_DOC_VALUE_MAX) return too_large("a document", RT_DOC_VALUE_MAX, err);
-    const sq_value values[] = {sq_number((uint64_t)doc->kind), sq_bytes(doc->name),     sq_number(doc->version),
-                               sq_time(doc->expires_ms),       sq_bytes(doc->value),
-                               sq_number(was != NULL ? was->version : 0)};
-    const size_t count = sizeof values / sizeof values[0];
-    if (was == NULL) {
-        return inserted(s, sq_run(db, "INSERT INTO doc (kind, name, version, expires_ms, value) "
-                                      "VALUES (?1, ?2, ?3, ?4, ?5)", values, count), "document", err);
-    }
-    if (now == NULL) {
-        return replaced(s, sq_run(db, "DELETE FROM doc WHERE kind = ?1 AND name = ?2 AND version = ?3", values, count),
-                        "document", err);
-    }
-    return replaced(s, sq_run(db, "UPDATE doc SET version = ?3, expires_ms = ?4, value = ?5 "
-                                  "WHERE kind = ?1 AND name = ?2 AND version = ?6", values, count), "document", err);
+    return write_record(s, &DOC, was != NULL, now != NULL,
+                        SQ_VALUES(sq_number((uint64_t)doc->kind), sq_bytes(doc->name), sq_number(doc->version),
+                                  sq_time(doc->expires_ms), sq_bytes(doc->value),
+                                  sq_number(was != NULL ? was->version : 0)), err);
 }
 
+/* Events and bodies are only ever inserted. */
+static const record_sql EVENT = {
+    .name = "event",
+    .insert = "INSERT INTO event (seq, prev, job, queue, at_ms, attempt, took_ms, delay_ms, status, type, reason, text) "
+              "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+};
+static const record_sql BODY = {
+    .name = "body",
+    .insert = "INSERT INTO body (id, users, bytes) VALUES (?1, ?2, ?3)",
+};
+
 static rt_code write_event(sq_store *s, const rt_event *e, rt_err *err) {
-    static const char SQL[] = "INSERT INTO event (seq, prev, job, queue, at_ms, attempt, took_ms, delay_ms, status, type, "
-                              "reason, text) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
     rt_str text = e->text;
     if (text.len > RT_EVENT_TEXT_MAX) text.len = RT_EVENT_TEXT_MAX;
-    const int rc = sq_run(s->batch.db, SQL,
-                          SQ_VALUES(sq_number(e->seq), sq_number(e->prev), sq_number(e->job), sq_number(e->queue),
-                                    sq_time(e->at_ms), sq_number(e->attempt), sq_number(e->took_ms),
-                                    sq_number(e->delay_ms), sq_number(e->status), sq_number(e->type),
-                                    sq_number(e->reason), sq_bytes(text)));
-    const rt_code code = inserted(s, rc, "event", err);
+    const rt_code code = write_record(
+        s, &EVENT, false, true,
+        SQ_VALUES(sq_number(e->seq), sq_number(e->prev), sq_number(e->job), sq_number(e->queue), sq_time(e->at_ms),
+                  sq_number(e->attempt), sq_number(e->took_ms), sq_number(e->delay_ms), sq_number(e->status),
+                  sq_number(e->type), sq_number(e->reason), sq_bytes(text)), err);
     if (code != RT_OK) return code;
     const int counted = count_event(s->batch.db, 1);
     return counted == SQLITE_DONE ? RT_OK : trouble(s, counted, "counters", err);
@@ -188,8 +191,8 @@ static rt_code write_event(sq_store *s, const rt_event *e, rt_err *err) {
 
 static rt_code write_body(sq_store *s, rt_id id, rt_str bytes, uint64_t users, rt_err *err) {
     if (bytes.len > RT_BODY_BYTES_MAX) return too_large("a body", RT_BODY_BYTES_MAX, err);
-    return inserted(s, sq_run(s->batch.db, "INSERT INTO body (id, users, bytes) VALUES (?1, ?2, ?3)",
-                              SQ_VALUES(sq_number(id), sq_number(s->importing ? users : 0), sq_bytes(bytes))), "body", err);
+    return write_record(s, &BODY, false, true,
+                        SQ_VALUES(sq_number(id), sq_number(s->importing ? users : 0), sq_bytes(bytes)), err);
 }
 
 /* Once the change's jobs have taken and left their bodies: one that is new has to be named by now, and one that nobody
