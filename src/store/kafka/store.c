@@ -224,8 +224,8 @@ static bool poll_end(rt_store *store, uint64_t *batch_no, rt_batch_end *end, rt_
 
 static rt_view *batch(rt_store *store, rt_err *err) {
     rt_ks *s = ks_of(store);
-    if (s->open) return &s->batch_view.base;
     go_on(s);
+    if (s->stage == RT_KS_IDLE && s->open) return &s->batch_view.base;
     if (s->stage != RT_KS_IDLE) {
         (void)rt_fail(err, RT_E_UNAVAILABLE, 0, "the end of the last batch is not known yet: %.150s",
                       s->journal.why.msg[0] != '\0' ? s->journal.why.msg : "no broker has answered");

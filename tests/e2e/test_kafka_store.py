@@ -1,0 +1,222 @@
+"""Kafka as the store: several nodes share the work, while they are killed, paused, added, and lose their folders, and the broker
+is stopped."""
+import itertools
+import random
+import shutil
+import signal
+import threading
+import time
+
+import pytest
+import requests
+
+from events import backoff, claim, end, put_type, schedule, wait_state
+from server import Retryd, wait_until
+
+NAMES = itertools.count()
+
+
+class Node(Retryd):
+    """One of several on the same topics."""
+
+    def __init__(self, folder, number, kafka, prefix, settings=None):
+        self.copy = str(folder / f"copy{number}")
+        super().__init__(folder / f"node{number}", {"kafka.copy": self.copy, **(settings or {})})
+        self.store = f"kafka://{kafka.address}/{prefix}"
+
+    def command(self, listen="127.0.0.1:0"):
+        line = super().command(listen)
+        where = line.index("--data") if "--data" in line else line.index("--store")
+        return line[:where] + ["--store", self.store] + line[where + 2:]
+
+
+@pytest.fixture
+def prefix():
+    return f"store{next(NAMES)}"
+
+
+@pytest.fixture
+def node(kafka, tmp_path, prefix):
+    """node(number): made and started; all go quietly at the end."""
+    made = []
+
+    def start(number, **settings):
+        made.append(Node(tmp_path, number, kafka, prefix, settings))
+        return made[-1].start()
+
+    yield start
+    codes = []
+    for each in made:
+        try:
+            if each.running():
+                each.process.send_signal(signal.SIGCONT)
+                codes.append(each.stop())
+        finally:
+            each.kill()
+    assert not any(codes), [each.log()[-3000:] for each in made]
+
+
+def bodies(receiver):
+    return [int(request.body) for request in receiver.seen()]
+
+
+# ---- one node -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_node_without_its_folder_has_everything_again(node):
+    first = node(0)
+    put_type(first, "t")
+    jobs = [schedule(first, "t", str(i)) for i in range(50)]
+    held = claim(first, "t", limit=5, lease_s=60)
+    end(first, held[0], "finish")
+    first.kill()
+    shutil.rmtree(first.copy)
+    again = node(1)
+    wait_state(again, jobs[0], "done")
+    assert end(again, held[1], "finish") is not None
+    assert len(claim(again, "t", limit=20, lease_s=60) + claim(again, "t", limit=20, lease_s=60)
+               + claim(again, "t", limit=20, lease_s=60)) == 45
+
+
+def test_a_kill_and_a_start_go_on_where_it_was(node, receiver):
+    only = node(0)
+    put_type(only, "t", target={"url": receiver.url("/hook")}, policy=backoff(1))
+    receiver.on("/hook", 500, 500, 200)
+    job = schedule(only, "t", "0")
+    receiver.wait(1)
+    only.kill()
+    only.start()
+    wait_state(only, job, "done", timeout=40)
+    assert len(receiver.seen()) >= 3
+
+
+def test_while_no_broker_answers_nothing_is_acknowledged_and_it_says_why(kafka, node):
+    only = node(0)
+    put_type(only, "t")
+    kafka.stop()
+    try:
+        answer = only.post("/v1/events/t", data="1")
+        assert answer.status_code == 503, answer.text
+        wait_until(lambda: only.get("/readyz").status_code == 503, what="trouble")
+        assert "Kafka" in only.get("/readyz").text or "batch" in only.get("/readyz").text
+        assert only.get("/v1/event-types/t").status_code == 200  # what is there can be read
+    finally:
+        kafka.start()
+    wait_until(lambda: only.post("/v1/events/t", data="2").status_code == 202, 60, "the broker to be found again")
+
+
+# ---- several nodes ------------------------------------------------------------------------------------------------------
+
+
+def test_what_one_node_writes_another_shows_and_starts(node, receiver):
+    nodes = [node(0), node(1)]
+    put_type(nodes[0], "t", target={"url": receiver.url("/hook")}, buckets=16)
+    wait_until(lambda: nodes[1].get("/v1/event-types/t").status_code == 200, what="the other node to see it")
+    # Until the group has shared it out.
+    def both_work():
+        for each in nodes:
+            schedule(each, "t", "0")
+        return all(each.metric("retryd_attempts_started_total") > 0 for each in nodes)
+
+    wait_until(both_work, 30, "both nodes to work")
+
+
+class Client(threading.Thread):
+    """Schedules events of a few order keys, on whichever node answers, until told to stop; remembers what was acknowledged."""
+
+    def __init__(self, nodes, number):
+        super().__init__(daemon=True)
+        self.nodes, self.number, self.stop = nodes, number, threading.Event()
+        self.done, self.failed = [], None
+        self.shunned = None  # a node that would only keep it waiting
+        self.random = random.Random(number)
+
+    def run(self):
+        try:
+            for i in itertools.count():
+                if self.stop.is_set():
+                    return
+                self.hand_over(f"{self.number}-{i}")
+        except Exception as why:  # told by the test
+            self.failed = why
+
+    def hand_over(self, name):
+        """The same id each time, so that what was acknowledged to nobody is not there twice."""
+        key = f"k{self.number}-{self.random.randrange(4)}"
+        while not self.stop.is_set():
+            each = self.random.choice(self.nodes)
+            if not each.running() or each is self.shunned:
+                time.sleep(0.05)
+                continue
+            try:
+                answer = requests.post(f"{each.url}/v1/events/t", data=f"{key} {name}", timeout=3,
+                                       headers={"Idempotency-Key": name, "Order-Key": key, "X-Project-ID": "p"})
+            except requests.RequestException:
+                continue
+            if answer.status_code == 202:
+                self.done.append((key, name))
+                time.sleep(0.02)
+                return
+            assert answer.status_code in (503, 409, 507), answer.text
+            time.sleep(0.05)
+
+
+def wait_handed_over(clients, more, timeout=90):
+    goal = sum(len(client.done) for client in clients) + more
+    wait_until(lambda: sum(len(client.done) for client in clients) >= goal, timeout, f"{more} more events")
+    assert not any(client.failed for client in clients), [client.failed for client in clients]
+
+
+def test_nothing_is_lost_and_keys_stay_in_order_whatever_happens(kafka, node, receiver):
+    nodes = [node(0), node(1), node(2)]
+    put_type(nodes[0], "t", target={"url": receiver.url("/hook")}, buckets=8, policy=backoff(0.2))
+    receiver.on("/hook", *[random.Random(1).choice([200, 200, 200, 500]) for _ in range(200)], 200)
+    for each in nodes:
+        wait_until(lambda each=each: each.get("/v1/event-types/t").status_code == 200, what="the type")
+    clients = [Client(nodes, number) for number in range(4)]
+    for client in clients:
+        client.start()
+    wait_handed_over(clients, 150)
+    nodes[0].kill()                                  # kill -9
+    wait_handed_over(clients, 150)
+    nodes[0].start()
+    nodes[1].process.send_signal(signal.SIGSTOP)     # longer than its leases, and than the group waits
+    wait_handed_over(clients, 5)                     # some of them to the paused one: they time out
+    for client in clients:
+        client.shunned = nodes[1]
+    time.sleep(12)
+    wait_handed_over(clients, 100)
+    nodes[1].process.send_signal(signal.SIGCONT)
+    for client in clients:
+        client.shunned = None
+    wait_handed_over(clients, 150)
+    kafka.stop()                                     # the broker
+    kafka.start()
+    wait_handed_over(clients, 150)
+    nodes[2].kill()
+    shutil.rmtree(nodes[2].copy)                     # a folder
+    nodes[2].start()
+    wait_handed_over(clients, 150)
+    nodes.append(node(3))                            # one more
+    wait_handed_over(clients, 150)
+    for client in clients:
+        client.stop.set()
+    for client in clients:
+        client.join(60)
+    wanted = {f"{key} {name}" for client in clients for key, name in client.done}
+
+    def delivered():
+        return {request.body.decode() for request in receiver.seen()}
+
+    wait_until(lambda: wanted <= delivered(), 90, "all that was acknowledged")
+    counts = [each.get("/v1/event-types/t").json()["state"] for each in nodes]
+    wait_until(lambda: all(each.get("/v1/event-types/t").json()["state"] == nodes[0].get("/v1/event-types/t").json()["state"]
+                           for each in nodes), 30, f"all nodes to say the same: {counts}")
+    # A call's first attempt comes after the last success of the one before it.
+    first = {}
+    for at, request in enumerate(receiver.seen()):
+        first.setdefault(request.body.decode(), at)
+    for client in clients:
+        for key in {key for key, _ in client.done}:
+            order = [first[f"{k} {name}"] for k, name in client.done if k == key]
+            assert order == sorted(order), key
