@@ -174,7 +174,7 @@ typedef enum rt_doc_kind {
     RT_DOC_LOCK,         /* a name: for maintenance that one node does at a time */
     /* Of failed calls. */
     RT_DOC_CALL_TYPE,    /* "<tenant>\0<type>": policy, target, circuit, and the queue */
-    RT_DOC_CALL_KEY,     /* "<tenant>\0<type>\0<idempotency key>": the job; goes after a while */
+    RT_DOC_CALL_KEY,     /* <queue><idempotency key>: the job; goes after a while */
     RT_DOC_CALL_LINE,    /* <queue><hash of the order key>: how many are in line, so that decisions about it meet */
     RT_DOC_CALL_PLACE,   /* <queue><hash of the order key><job>: one that is in line */
     RT_DOC_CALL_DEAD,    /* <job><how often it was redriven>: a dead call, to be deleted when the document ends */

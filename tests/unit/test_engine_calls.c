@@ -180,6 +180,21 @@ static void schedule__with_a_known_key_creates_nothing_new(void **state) {
     assert_true(item.id != first);
 }
 
+/* What a key of it stood for is deleted as well: an acknowledgement would be a lie. */
+static void schedule__keys_go_with_their_type(void **state) {
+    kit *k = *state;
+    rt_call_item item = {.payload = RT_STR("x"), .key = RT_STR("k1")};
+    rt_id ids[2];
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(call_put(k, "t", call_type()), RT_OK);
+        assert_int_equal(call_schedule_item(k, "t", &item), RT_OK);
+        assert_false(item.existed);
+        ids[i] = item.id;
+        assert_int_equal(delete_type(k, "t", true), RT_OK);
+    }
+    assert_true(ids[0] != ids[1]);
+}
+
 static void schedule__takes_keys_of_any_length(void **state) {
     kit *k = *state;
     char tenant[RT_TENANT_MAX], type[RT_CALL_TYPE_NAME_MAX], key[RT_CALL_KEY_MAX];
@@ -462,6 +477,7 @@ int main(void) {
         KIT_BOTH(type__deleted_while_a_call_stands_in_the_fifo_ends_it_at_its_turn),
         KIT_BOTH(schedule__keeps_what_was_given),
         KIT_BOTH(schedule__with_a_known_key_creates_nothing_new),
+        KIT_BOTH(schedule__keys_go_with_their_type),
         KIT_BOTH(schedule__takes_keys_of_any_length),
         KIT_BOTH(schedule__is_all_or_nothing_and_names_the_bad_item),
         KIT_CALM(schedule__of_many_with_one_key_and_one_order),

@@ -56,17 +56,15 @@ static bool hash_of(rt_str s, unsigned char out[HASH_LEN]) {
     return EVP_Digest(s.len > 0 ? s.ptr : "", s.len, out, &len, EVP_sha256(), NULL) == 1;
 }
 
-/* A key of any length has a document name: one that would not fit stands there by its hash. */
-static rt_str key_name(rt_arena *arena, rt_str tenant, rt_str type, rt_str key) {
-    unsigned char hash[HASH_LEN];
-    if (tenant.len + 1 + type.len + 1 + key.len > RT_DOC_NAME_MAX) {
-        if (!hash_of(key, hash)) return (rt_str){0};
-        key = (rt_str){.ptr = (const char *)hash, .len = sizeof hash};
-    }
-    return rt_work_name_pair(arena, tenant, type, key);
+/* The queue is the type's, and not another's that has its name later. */
+static rt_str key_name(rt_arena *arena, rt_id queue, rt_str key) {
+    unsigned char *name = rt_arena_alloc(arena, sizeof queue + key.len);
+    if (name == NULL) return (rt_str){0};
+    rt_put_be64(name, queue);
+    memcpy(name + sizeof queue, key.ptr, key.len);
+    return (rt_str){.ptr = (const char *)name, .len = sizeof queue + key.len};
 }
-_Static_assert(RT_TENANT_MAX + 1 + RT_CALL_TYPE_NAME_MAX + 1 + HASH_LEN <= RT_DOC_NAME_MAX,
-               "every key has a name");
+_Static_assert(sizeof(rt_id) + RT_CALL_KEY_MAX <= RT_DOC_NAME_MAX, "every key has a name");
 
 static bool decode_known(rt_str value, known *k) {
     rt_unpack u = {.rest = value};
@@ -77,8 +75,8 @@ static bool decode_known(rt_str value, known *k) {
     return true;
 }
 
-static rt_code find_key(rt_tx *tx, rt_str tenant, rt_str type, rt_str key, known *out) {
-    const rt_str name = key_name(tx->arena, tenant, type, key);
+static rt_code find_key(rt_tx *tx, rt_id queue, rt_str key, known *out) {
+    const rt_str name = key_name(tx->arena, queue, key);
     if (name.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a key");
     const rt_op *written = rt_tx_doc_op(tx, RT_DOC_CALL_KEY, name); // by another of the same request
     rt_code code = RT_OK;
@@ -192,7 +190,7 @@ rt_code rt_call_schedule(rt_tx *tx, rt_str tenant, const rt_call_type *type, rt_
     if (item->key.len > 0) {
         unsigned char hash[HASH_LEN];
         if (!hash_of(item->payload, hash)) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a hash");
-        code = find_key(tx, tenant, type_name, item->key, &k);
+        code = find_key(tx, type->queue, item->key, &k);
         if (code != RT_OK) return code;
         if (k.found && memcmp(k.hash, hash, HASH_LEN) != 0)
             return rt_fail(tx->err, RT_E_FENCED, 0, "this idempotency key came with another payload before");
