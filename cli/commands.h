@@ -28,6 +28,8 @@ rt_cli_command rt_cli_work, rt_cli_sessions, rt_cli_backoffs, rt_cli_backoffs_cl
 /* orders.c */
 rt_cli_command rt_cli_orders, rt_cli_order, rt_cli_order_retries, rt_cli_order_wake, rt_cli_order_delete;
 rt_cli_command rt_cli_order_types, rt_cli_order_type_put, rt_cli_order_type_delete, rt_cli_locks;
+/* migrate.c */
+rt_cli_command rt_cli_migrate_store; /* options that are retryd's go to it as they are */
 /* watch.c */
 rt_cli_command rt_cli_watch;
 

@@ -97,6 +97,8 @@ static const struct {
     {"order-types", "list", rt_cli_order_types, "order-types list", "all types that the project can order"},
     {"order-types", NULL, rt_cli_order_types, "order-types", "the same"},
     {"locks", NULL, rt_cli_locks, "locks", "maintenance that one node does at a time"},
+    {"migrate-store", NULL, rt_cli_migrate_store, "migrate-store FROM TO [--config FILE] [--force]",
+     "all of one store into another, empty one (no server may use them)"},
     {"watch", NULL, rt_cli_watch, "watch [--interval SECONDS] [--once]", "the busiest queues, live"},
     {"plugin", "check", rt_cli_plugin_check, "plugin check FILE",
      "does it load, and what is in it? (no server needed)"},
@@ -207,6 +209,7 @@ int main(int argc, char **argv) {
         .project = env_or("RETRYD_PROJECT", "default"),
         .token = env_or("RETRYD_TOKEN", NULL),
     };
+    if (argc > 1 && strcmp(argv[1], "migrate-store") == 0) return rt_cli_migrate_store(&cli, argc - 2, argv + 2);
     char **words = calloc((size_t)argc + 1, sizeof *words);
     if (words == NULL) return 1;
     int count = 0;

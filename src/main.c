@@ -3,11 +3,13 @@
 #include <string.h>
 
 #include "executor/plugin/host.h"
+#include "migrate.h"
 #include "serve.h"
 
 static const char USAGE[] =
     "usage: retryd serve [--listen HOST:PORT] [--data DIR | --store URL] [--config FILE]\n"
     "                    [--set group.key=value]... [--insecure]\n"
+    "       retryd migrate-store FROM TO [--config FILE] [--set group.key=value]... [--force] [--json]\n"
     "       retryd config --explain\n"
     "       retryd config --check [--config FILE] [--set group.key=value]...\n"
     "       retryd --version | --help\n"
@@ -18,6 +20,8 @@ static const char USAGE[] =
     "  --config FILE        settings in INI form; `retryd config --explain` prints them all\n"
     "  --set group.key=value\n"
     "                       one setting; goes over the file\n"
+    "  FROM, TO             stores as --store takes them: all of FROM goes into TO, which is empty, or where an earlier try was\n"
+    "                       cut off. --force does not look for others who use a database\n"
     "  --insecure           listen on other than loopback addresses although no tokens are configured\n";
 
 enum { EXIT_USAGE = 2, SETS_MAX = 256, PATH_BYTES_MAX = 4096 };
@@ -26,7 +30,7 @@ typedef struct options {
     const char *listen, *data, *store, *config;
     const char *sets[SETS_MAX];
     size_t sets_count;
-    bool insecure, explain, check;
+    bool insecure, explain, check, force, json;
 } options;
 
 static int complain(const char *what, const char *which) {
@@ -48,6 +52,8 @@ static bool *flag_of(options *o, const char *name) {
     if (strcmp(name, "--insecure") == 0) return &o->insecure;
     if (strcmp(name, "--explain") == 0) return &o->explain;
     if (strcmp(name, "--check") == 0) return &o->check;
+    if (strcmp(name, "--force") == 0) return &o->force;
+    if (strcmp(name, "--json") == 0) return &o->json;
     return NULL;
 }
 
@@ -86,6 +92,7 @@ static rt_code configure(const options *o, rt_config *c, rt_err *err) {
 
 static int serve(const options *o, const rt_config *c) {
     if (o->explain || o->check) return complain("--explain and --check belong to `retryd config`", "");
+    if (o->force || o->json) return complain("--force and --json belong to `retryd migrate-store`", "");
     if (o->data != NULL && o->store != NULL) return complain("--data and --store exclude each other", "");
     char store[PATH_BYTES_MAX];
     const char *dir = o->data != NULL ? o->data : "./retryd-data";
@@ -104,10 +111,17 @@ static int explain(void) {
     return written ? 0 : 1;
 }
 
-static int run(const char *command, const options *o) {
+static int migrate(const options *o, const rt_config *c, char **stores) {
+    return rt_migrate(&(rt_migrate_options){
+        .config = c, .from = stores[0], .to = stores[1], .force = o->force, .json = o->json});
+}
+
+/* `stores`: two of them, for migrate-store; otherwise NULL. */
+static int run(const char *command, const options *o, char **stores) {
     const bool is_serve = strcmp(command, "serve") == 0;
-    if (!is_serve && o->explain) return explain();
-    if (!is_serve && !o->check) return complain("`retryd config` wants --explain or --check", "");
+    const bool is_config = !is_serve && stores == NULL;
+    if (is_config && o->explain) return explain();
+    if (is_config && !o->check) return complain("`retryd config` wants --explain or --check", "");
     rt_err err;
     rt_config c;
     if (rt_config_init(&c, &err) != RT_OK) return 1;
@@ -117,6 +131,8 @@ static int run(const char *command, const options *o) {
         status = EXIT_USAGE;
     } else if (is_serve) {
         status = serve(o, &c);
+    } else if (stores != NULL) {
+        status = migrate(o, &c, stores);
     } else {
         (void)puts("The configuration is fine.");
     }
@@ -139,9 +155,13 @@ int main(int argc, char **argv) {
         (void)puts("retryd " RETRYD_VERSION);
         return 0;
     }
-    if (strcmp(argv[1], "serve") != 0 && strcmp(argv[1], "config") != 0)
+    const bool moves = strcmp(argv[1], "migrate-store") == 0;
+    if (!moves && strcmp(argv[1], "serve") != 0 && strcmp(argv[1], "config") != 0)
         return complain("unknown command ", argv[1]);
+    if (moves && (argc < 4 || argv[2][0] == '-' || argv[3][0] == '-'))
+        return complain("`retryd migrate-store` wants two stores, FROM and TO", "");
+    const int words = moves ? 4 : 2;
     options o = {.listen = NULL};
-    const int bad = parse(argc - 2, argv + 2, &o);
-    return bad != 0 ? bad : run(argv[1], &o);
+    const int bad = parse(argc - words, argv + words, &o);
+    return bad != 0 ? bad : run(argv[1], &o, moves ? argv + 2 : NULL);
 }

@@ -31,6 +31,7 @@
 #include "runtime/tokens.h"
 #include "serve_kafka.h"
 #include "serve_store.h"
+#include "store/copy/copy.h"
 
 #ifdef RETRYD_SYSTEMD
 #include <systemd/sd-daemon.h>
@@ -413,6 +414,7 @@ int rt_serve(const rt_serve_options *options) {
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
     rt_code code = read_settings(s, options->insecure, &err);
     if (code == RT_OK) code = rt_serve_store_open(s->config, options->store, &s->store, &err);
+    if (code == RT_OK) code = rt_copy_check_whole(s->store, &err);
     const bool usage = code == RT_E_INVALID || code == RT_E_FORBIDDEN;
     if (code == RT_OK) code = open_engine(s, &err);
     if (code == RT_OK) code = open_faces(s, &err);

@@ -36,7 +36,12 @@ static rt_code open_lmdb(const rt_config *c, const char *dir, rt_store **out, rt
     return rt_store_lmdb_open(&cfg, out, err);
 }
 
-static rt_code open_postgres(const rt_config *c, const char *url, rt_store **out, rt_err *err) {
+/* A tool has no requests that could wait together. */
+typedef struct claim {
+    bool tool, force;
+} claim;
+
+static rt_code open_postgres(const rt_config *c, const char *url, claim by, rt_store **out, rt_err *err) {
     const bool direct = c->store_postgres_listen[0] != '\0';
     const rt_store_postgres_config cfg = {
         .url = url,
@@ -45,6 +50,8 @@ static rt_code open_postgres(const rt_config *c, const char *url, rt_store **out
         .connect_ms = (uint32_t)c->store_postgres_connect_timeout_ms,
         .statement_ms = (uint32_t)c->store_postgres_statement_timeout_ms,
         .retention = retention_of(c),
+        .alone = by.tool && !by.force,
+        .eager = by.tool,
     };
     return rt_store_postgres_open(&cfg, out, err);
 }
@@ -102,14 +109,14 @@ static rt_code open_plugin(const rt_config *c, rt_str text, rt_store **out, rt_e
     return code;
 }
 
-rt_code rt_serve_store_open(const rt_config *config, const char *url, rt_store **out, rt_err *err) {
+static rt_code open_url(const rt_config *config, const char *url, claim by, rt_store **out, rt_err *err) {
     const rt_str text = rt_str_of(url);
     const rt_str lmdb = RT_STR("lmdb:");
     const rt_str plugin = RT_STR("plugin:");
     const rt_str kafka = RT_STR("kafka://");
     rt_code code;
     if (rt_str_starts(text, RT_STR("postgresql://")) || rt_str_starts(text, RT_STR("postgres://"))) {
-        code = open_postgres(config, url, out, err);
+        code = open_postgres(config, url, by, out, err);
     } else if (rt_str_starts(text, lmdb) && text.len > lmdb.len) {
         code = open_lmdb(config, url + lmdb.len, out, err);
     } else if (rt_str_starts(text, kafka)) {
@@ -120,8 +127,17 @@ rt_code rt_serve_store_open(const rt_config *config, const char *url, rt_store *
         return rt_fail(err, RT_E_INVALID, 0,
                        "--store takes lmdb:DIR, postgresql://…, kafka://BROKERS/PREFIX or plugin:FILE?REST");
     }
+    return code;
+}
+
+rt_code rt_serve_store_open(const rt_config *config, const char *url, rt_store **out, rt_err *err) {
+    const rt_code code = open_url(config, url, (claim){.tool = false}, out, err);
     if (code == RT_OK && (*out)->ops->now_ms != NULL) atomic_store(&clock_store, *out);
     return code;
+}
+
+rt_code rt_serve_store_claim(const rt_config *config, const char *url, bool force, rt_store **out, rt_err *err) {
+    return open_url(config, url, (claim){.tool = true, .force = force}, out, err);
 }
 
 void rt_serve_store_close(rt_store *store) {

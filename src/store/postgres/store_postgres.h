@@ -23,6 +23,7 @@ typedef struct rt_store_postgres_config {
     uint32_t connect_ms;       /* to connect; >= 1000, whole seconds count */
     uint32_t statement_ms;     /* the longest that a statement may take; >= 100 */
     rt_retention retention;
+    bool alone;                /* refuse (RT_E_UNAVAILABLE) while others have sessions of the same application_name */
     bool eager;                /* for tests: the batch's view fetches by itself instead of answering RT_E_AGAIN */
 } rt_store_postgres_config;
 
