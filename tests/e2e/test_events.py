@@ -406,6 +406,16 @@ def test_waiting_events_are_listed_and_filtered_by_reason(retryd, receiver):
 # ---- metrics ---------------------------------------------------------------------------------------------------------
 
 
+def test_metrics_are_utf8_whatever_projects_are_called(retryd):
+    for name in (b"p\xe9", "ü".encode()):
+        answer = retryd.put("/v1/event-types/t", json={"target": {"pull": True}}, headers={"X-Project-ID": name})
+        assert answer.status_code == 201, answer.text
+        assert retryd.post("/v1/events/t", data=b"x", headers={"X-Project-ID": name}).status_code == 202
+    text = retryd.get("/metrics").content.decode("utf-8")
+    for name in ("p\ufffd", "ü"):
+        assert f'retryd_events_scheduled_total{{project="{name}",type="t",reason=""}} 1' in text.splitlines()
+
+
 def test_metrics_count_by_type_and_reason(retryd, receiver):
     receiver.on("/bad", 503)
     put_type(retryd, "good", target={"url": receiver.url("/good")})

@@ -1,5 +1,6 @@
 #include <inttypes.h>
 
+#include "base/utf8.h"
 #include "engine/calls/call_read.h"
 #include "face/admin/pages.h"
 
@@ -51,13 +52,18 @@ static void head(rt_buf *b, const char *name, const char *type, const char *help
     rt_buf_addf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* A label's value: projects and reasons may hold anything. */
+/* A label's value: projects and reasons may hold anything, but Prometheus throws away all of a page that is not UTF-8. */
 static void escaped(rt_buf *b, rt_str value) {
-    for (size_t i = 0; i < value.len; i++) {
-        const char c = value.ptr[i];
-        if (c == '\\' || c == '"') rt_buf_add_char(b, '\\');
-        if (c == '\n') rt_buf_add(b, RT_STR("\\n"));
-        else rt_buf_add_char(b, c);
+    while (value.len > 0) {
+        bool begun;
+        const size_t len = rt_utf8_char(value, &begun);
+        const rt_str character = {.ptr = value.ptr, .len = len};
+        if (value.ptr[0] == '\\' || value.ptr[0] == '"') rt_buf_add_char(b, '\\');
+        if (len == 0) rt_buf_add(b, RT_STR("\xEF\xBF\xBD")); // U+FFFD
+        else if (value.ptr[0] == '\n') rt_buf_add(b, RT_STR("\\n"));
+        else rt_buf_add(b, character);
+        value.ptr += len == 0 ? 1 : len;
+        value.len -= len == 0 ? 1 : len;
     }
 }
 
