@@ -20,8 +20,8 @@ static const char USAGE[] =
     "  --config FILE        settings in INI form; `retryd config --explain` prints them all\n"
     "  --set group.key=value\n"
     "                       one setting; goes over the file\n"
-    "  FROM, TO             stores as --store takes them: all of FROM goes into TO, which is empty, or where an earlier try was\n"
-    "                       cut off. --force does not look for others who use a database\n"
+    "  FROM, TO             stores as --store takes them: all of FROM goes into TO, which is empty, or holds what an\n"
+    "                       earlier try had moved; --force does not look for others who use a database\n"
     "  --insecure           listen on other than loopback addresses although no tokens are configured\n";
 
 enum { EXIT_USAGE = 2, SETS_MAX = 256, PATH_BYTES_MAX = 4096 };

@@ -10,8 +10,8 @@ typedef struct rt_migrate_options {
     bool json;             /* what was moved, as JSON */
 } rt_migrate_options;
 
-/* Moves the store; says on stderr how far it is, and on stdout what was moved. Returns the exit status: 0; 1: not yet done, run
- * it again; 2: that cannot be done. */
+/* Moves the store; says on stderr how far it is, and on stdout what was moved. Returns the exit status: 0; 1: not yet
+ * done, run it again; 2: that cannot be done. */
 int rt_migrate(const rt_migrate_options *options);
 
 #endif

@@ -9,7 +9,8 @@
 RT_MUST_USE rt_code rt_serve_store_open(const rt_config *config, const char *url, rt_store **out, rt_err *err);
 /* The same for a tool that wants the store to itself: one that others use is RT_E_UNAVAILABLE. `force`: do not look for them,
  * where the store itself allows several. */
-RT_MUST_USE rt_code rt_serve_store_claim(const rt_config *config, const char *url, bool force, rt_store **out, rt_err *err);
+RT_MUST_USE rt_code rt_serve_store_claim(const rt_config *config, const char *url, bool force, rt_store **out,
+                                         rt_err *err);
 void rt_serve_store_close(rt_store *store); /* NULL is a no-op */
 
 /* Unix time by the store's clock, where it has one; any thread. */

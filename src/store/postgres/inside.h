@@ -258,7 +258,9 @@ void *rt_pg_listen(void *store);      /* listen.c: the listener's thread */
 /* store.c: the engine's connection is there, and nothing is on its way over it. */
 bool rt_pg_ready(rt_pg *s, rt_err *err);
 
-/* schema.c: makes or migrates the tables; reads the tag. */
+/* schema.c: no other session of this application_name is there; one of a process just killed is given time to end. */
+rt_code rt_pg_wait_alone(PGconn *conn, rt_err *err);
+/* … makes or migrates the tables; reads the tag. */
 rt_code rt_pg_schema_open(PGconn *conn, uint32_t *tag, rt_err *err);
 
 /* ---- views --------------------------------------------------------------------------------------------- */

@@ -7,10 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include "store/postgres/inside.h"
 
-enum { TRIES_MAX = 5 };
+enum { TRIES_MAX = 5, ALONE_TRIES = 30 /* a tenth of a second each */ };
 
 static const char FIRST[] =
     "CREATE TABLE IF NOT EXISTS retryd_schema (one smallint PRIMARY KEY, version integer NOT NULL, "
@@ -213,4 +214,24 @@ rt_code rt_pg_schema_open(PGconn *conn, uint32_t *tag, rt_err *err) {
     rt_code code = RT_E_CONFLICT; // CREATE … IF NOT EXISTS fails where two do it at the same time
     for (int i = 0; i < TRIES_MAX && code == RT_E_CONFLICT; i++) code = open_once(conn, tag, err);
     return code;
+}
+
+/* ---- others ------------------------------------------------------------------------------------------- */
+
+rt_code rt_pg_wait_alone(PGconn *conn, rt_err *err) {
+    static const char OTHERS[] =
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+        "AND application_name = current_setting('application_name') AND pid <> pg_backend_pid()";
+    const struct timespec pause = {.tv_nsec = 100 * 1000000L};
+    int64_t others = 1;
+    for (int i = 0; i < ALONE_TRIES && others > 0; i++) {
+        PGresult *r = PQexecParams(conn, OTHERS, 0, NULL, NULL, NULL, NULL, 1);
+        const bool good = PQresultStatus(r) == PGRES_TUPLES_OK && PQntuples(r) == 1;
+        if (good) others = rt_pg_read_i64(r, 0, 0);
+        PQclear(r);
+        if (!good) return rt_pg_fail(err, RT_E_UNAVAILABLE, PQerrorMessage(conn));
+        if (others > 0) (void)nanosleep(&pause, NULL);
+    }
+    if (others == 0) return RT_OK;
+    return rt_fail(err, RT_E_UNAVAILABLE, 0, "the database is in use: %d other sessions of retryd", (int)others);
 }

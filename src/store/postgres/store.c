@@ -5,14 +5,12 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "os/clock.h"
 #include "store/postgres/inside.h"
 
 enum {
-    ALONE_TRIES = 30,        /* a tenth of a second each */
     SLOTS = 16,              /* rows of a queue's sums, at most */
     COMMIT_STATEMENTS = 4,   /* a commit has the time of so many statements */
     SHOUT_EVERY_MS = 20,     /* NOTIFY has all commits of a database wait for each other */
@@ -422,29 +420,10 @@ static rt_code read_server(rt_pg *s, PGconn *conn, rt_err *err) {
     return RT_OK;
 }
 
-/* Sessions of a process that was killed a moment ago are given the time to end. */
-static rt_code wait_alone(PGconn *conn, rt_err *err) {
-    static const char OTHERS[] =
-        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
-        "AND application_name = current_setting('application_name') AND pid <> pg_backend_pid()";
-    const struct timespec pause = {.tv_nsec = 100 * 1000000L};
-    int64_t others = 1;
-    for (int i = 0; i < ALONE_TRIES && others > 0; i++) {
-        PGresult *r = PQexecParams(conn, OTHERS, 0, NULL, NULL, NULL, NULL, 1);
-        const bool good = PQresultStatus(r) == PGRES_TUPLES_OK && PQntuples(r) == 1;
-        if (good) others = rt_pg_read_i64(r, 0, 0);
-        PQclear(r);
-        if (!good) return rt_pg_fail(err, RT_E_UNAVAILABLE, PQerrorMessage(conn));
-        if (others > 0) (void)nanosleep(&pause, NULL);
-    }
-    if (others == 0) return RT_OK;
-    return rt_fail(err, RT_E_UNAVAILABLE, 0, "the database is in use: %d other sessions of retryd", (int)others);
-}
-
 static rt_code open_first(rt_pg *s, bool alone, rt_err *err) {
     PGconn *conn = rt_pg_connect(s, s->url, err);
     if (conn == NULL) return RT_E_UNAVAILABLE;
-    rt_code code = alone ? wait_alone(conn, err) : RT_OK;
+    rt_code code = alone ? rt_pg_wait_alone(conn, err) : RT_OK;
     if (code == RT_OK) code = rt_pg_schema_open(conn, &s->base.tag, err);
     if (code == RT_OK) code = read_server(s, conn, err);
     if (code != RT_OK) {
