@@ -136,6 +136,14 @@ static void retry(rt_tx *tx, const rt_job *job, const rt_call_type *type, const 
     *until_ms = due_ms;
 }
 
+/* A probe that failed has waited for the circuit to close like all that it was a probe for, see circuit_limit.c. */
+static bool has_waited_enough(const rt_tx *tx, const rt_job *job, const rt_queue *queue, const rt_call_type *type) {
+    const rt_brakes *b = &queue->brakes;
+    if (b->opened_ms == 0 || b->forced || type->circuit.max_open_s == 0) return false;
+    const int64_t since_ms = job->placed_ms > b->opened_ms ? job->placed_ms : b->opened_ms;
+    return tx->now_ms - since_ms >= (int64_t)type->circuit.max_open_s * 1000;
+}
+
 /* ---- all of it ----------------------------------------------------------------------------------------- */
 
 rt_code rt_call_over(rt_tx *tx, const rt_job *job, const rt_queue *queue, const rt_call_type *type,
@@ -151,6 +159,8 @@ rt_code rt_call_over(rt_tx *tx, const rt_job *job, const rt_queue *queue, const 
         return die(tx, job, type, news->rejected_as, news->holder, news->attempt);
     const next n = after(tx, job, type, news);
     if (!n.again) return die(tx, job, type, RT_REASON_EXHAUSTED, news->holder, news->attempt);
+    if (has_waited_enough(tx, job, queue, type))
+        return die(tx, job, type, RT_REASON_CIRCUIT_OPEN, news->holder, news->attempt);
     retry(tx, job, type, news, &n, until_ms);
     return RT_OK;
 }
