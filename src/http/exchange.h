@@ -43,6 +43,9 @@ void *rt_exchange_ctx(const rt_exchange *x); /* the ctx of rt_exchange_suspend *
 void rt_exchange_resume(rt_exchange *x);     /* any thread */
 /* True: the deadline passed and the client has its answer: finish need not build one. */
 bool rt_exchange_is_late(const rt_exchange *x);
+/* API thread, in `finish`. True: the client has closed its end of the connection. libmicrohttpd does not look while an
+ * exchange is suspended. */
+bool rt_exchange_is_gone(const rt_exchange *x);
 
 /* ---- routes -------------------------------------------------------------------------------------------- */
 typedef void rt_handler_fn(rt_exchange *x);

@@ -72,6 +72,14 @@ void rt_server_refuse(rt_server *s, rt_exchange *x, unsigned status, rt_str why)
     RT_ASSERT(x->replied);
 }
 
+bool rt_exchange_is_gone(const rt_exchange *x) {
+    char byte;
+    if (x->connection == NULL) return true; // LATE
+    const int fd = MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+    const ssize_t bytes = recv(fd, &byte, sizeof byte, MSG_PEEK | MSG_DONTWAIT);
+    return bytes == 0 || (bytes < 0 && errno != EAGAIN && errno != EINTR);
+}
+
 static void came_back(rt_server *s) {
     s->out_count--;
     atomic_store_explicit(&s->suspended, s->out_count, memory_order_relaxed);

@@ -1,4 +1,5 @@
 """Workers that fetch events: claim, finish, fail, release, extend, and what happens when they die."""
+import socket
 import threading
 import time
 
@@ -52,6 +53,19 @@ def test_claims_wait_for_something_to_come(retryd):
     began = time.monotonic()
     got, = claim(retryd, "t", wait_ms=20000)
     assert got["attempt"] == 2 and 0.3 < time.monotonic() - began < 5
+
+
+def test_a_worker_that_is_stopped_while_it_waits_takes_nothing_along(retryd):
+    put_type(retryd, "t")
+    body = b'{"lease_s": 600, "wait_ms": 60000}'
+    before = retryd.metric("retryd_http_waiting")
+    with socket.create_connection(("127.0.0.1", retryd.port)) as worker:
+        worker.sendall(b"POST /v1/event-types/t/claim HTTP/1.1\r\nHost: x\r\nX-Project-ID: p\r\n"
+                       b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        wait_until(lambda: retryd.metric("retryd_http_waiting") > before)
+    job = schedule(retryd, "t")
+    [got] = claim(retryd, "t", wait_ms=20000)
+    assert (got["id"], got["attempt"]) == (job, 1)
 
 
 def test_failures_follow_the_policy_to_the_dead_letters(retryd):

@@ -29,6 +29,8 @@ typedef struct rt_call_claim {
     uint64_t topics[1];
 } rt_call_claim;
 void rt_call_claim_init(rt_call_claim *c);
+/* Makes of a claim that is done a command that releases what it got: whoever asked is gone. */
+void rt_call_claim_give_back(rt_call_claim *c);
 
 typedef enum rt_call_verb { RT_CALL_FINISH, RT_CALL_FAIL, RT_CALL_RELEASE, RT_CALL_EXTEND } rt_call_verb;
 /* RT_E_ABSENT: no such call; RT_E_FENCED: the token does not hold it (any more). A repeated finish or fail of the same
@@ -47,6 +49,17 @@ typedef struct rt_call_end {
     int64_t until_ms;       /* out, EXTEND: the lease's new end; FAIL: when it is tried again, 0: it is dead */
 } rt_call_end;
 void rt_call_end_init(rt_call_end *c);
+
+enum { RT_CALL_ENDS_MAX = 100 };
+/* Many of them in one change. Each has its own verdict in its cmd.code: RT_OK, RT_E_ABSENT or RT_E_FENCED; those that are
+ * refused change nothing, and the others do not mind. The command's own code is RT_OK, or why none of them counts. Who comes
+ * twice with the same token gets the same verdict twice. */
+typedef struct rt_call_ends {
+    rt_command cmd;
+    rt_call_end *ends; /* as after rt_call_end_init; the caller's */
+    uint32_t count;    /* 1..RT_CALL_ENDS_MAX */
+} rt_call_ends;
+void rt_call_ends_init(rt_call_ends *c);
 
 /* For decisions: the lease of `job`, which it held, ran out; the caller removes it. */
 rt_code rt_call_lost(rt_tx *tx, const rt_job *job, const rt_lease *lease);

@@ -55,15 +55,14 @@ static rt_code fail(rt_tx *tx, rt_call_end *c, const held *h) {
     return over(tx, h, &news, &c->until_ms);
 }
 
-static rt_code release(rt_tx *tx, const held *h) {
-    rt_job now = h->job;
+static void release(rt_tx *tx, const rt_job *job, const rt_lease *lease) {
+    rt_job now = *job;
     now.state = RT_JOB_FREE;
     now.lease = 0;
     now.due_ms = tx->now_ms;
     rt_tx_event(tx, &now, (rt_event){.type = RT_EVENT_RELEASED});
-    rt_tx_update_job(tx, &h->job, &now);
-    rt_tx_put_lease(tx, &h->lease, NULL);
-    return RT_OK;
+    rt_tx_update_job(tx, job, &now);
+    rt_tx_put_lease(tx, lease, NULL);
 }
 
 static rt_code extend(rt_tx *tx, rt_call_end *c, const held *h) {
@@ -99,17 +98,17 @@ static rt_code load(rt_tx *tx, const rt_call_end *c, rt_job *job, rt_queue *queu
     return own ? RT_OK : RT_E_ABSENT;
 }
 
-static rt_code decide_end(rt_tx *tx, rt_command *cmd) {
-    rt_call_end *c = (rt_call_end *)cmd;
+static rt_code end(rt_tx *tx, rt_call_end *c) {
     tx->frees = true;
     c->until_ms = 0;
     held h;
+    // Both at once, where reading takes a round trip.
+    const rt_code leased = rt_view_lease(tx->view, c->token, &h.lease);
     rt_code code = load(tx, c, &h.job, &h.queue, &h.type);
     if (code != RT_OK) return code;
     if (h.job.lease != c->token || c->token == 0) return not_held(tx);
     if (h.job.state != RT_JOB_LEASED) return answer_again(tx, c, &h.job);
-    code = rt_view_lease(tx->view, c->token, &h.lease);
-    if (code != RT_OK) return code == RT_E_ABSENT ? not_held(tx) : code;
+    if (leased != RT_OK) return leased == RT_E_ABSENT ? not_held(tx) : leased;
     if (h.lease.until_ms <= tx->now_ms) return not_held(tx);
     switch (c->verb) {
     case RT_CALL_FINISH: return finish(tx, &h);
@@ -120,9 +119,77 @@ static rt_code decide_end(rt_tx *tx, rt_command *cmd) {
     return RT_E_INVALID;
 }
 
+static rt_code decide_end(rt_tx *tx, rt_command *cmd) { return end(tx, (rt_call_end *)cmd); }
+
+/* ---- many words ---------------------------------------------------------------------------------------- */
+
+static const rt_call_end *same_before(const rt_call_ends *c, uint32_t at) {
+    for (uint32_t i = 0; i < at; i++) {
+        if (c->ends[i].id == c->ends[at].id) return &c->ends[i];
+    }
+    return NULL;
+}
+
+/* Its verdict; what it wants to read before it has one is wanted together with that of the others. */
+static rt_code judge(rt_tx *tx, rt_call_ends *c, uint32_t at) {
+    rt_call_end *one = &c->ends[at];
+    const rt_call_end *before = same_before(c, at); // the view does not show what this change has done already
+    const uint32_t ops = tx->ops_count;
+    rt_code code = RT_OK;
+    if (before == NULL) {
+        code = end(tx, one);
+    } else if (before->token != one->token) {
+        code = not_held(tx);
+    } else {
+        one->until_ms = before->until_ms;
+        code = before->cmd.code;
+    }
+    one->cmd.code = code;
+    one->cmd.err = *tx->err;
+    const bool refused = (code == RT_E_ABSENT || code == RT_E_FENCED) && tx->ops_count == ops;
+    return refused ? RT_OK : code;
+}
+
+static rt_code decide_ends(rt_tx *tx, rt_command *cmd) {
+    rt_call_ends *c = (rt_call_ends *)cmd;
+    RT_ASSERT(c->count >= 1);
+    RT_ASSERT(c->count <= RT_CALL_ENDS_MAX);
+    rt_code all = RT_OK;
+    for (uint32_t i = 0; i < c->count; i++) {
+        const rt_code code = judge(tx, c, i);
+        if (code == RT_E_AGAIN) all = code;
+        else if (code != RT_OK) return code;
+    }
+    return all;
+}
+
+void rt_call_ends_init(rt_call_ends *c) { *c = (rt_call_ends){.cmd = {.decide = decide_ends}}; }
+
 void rt_call_end_init(rt_call_end *c) {
     *c = (rt_call_end){.cmd = {.decide = decide_end}, .retry_after_ms = -1};
 }
+
+/* ---- a claim that nobody heard of ---------------------------------------------------------------------- */
+
+static rt_code give_back(rt_tx *tx, const rt_claimed_call *claimed) {
+    rt_job job;
+    rt_lease lease;
+    rt_code code = rt_view_job(tx->view, claimed->job.id, &job);
+    if (code == RT_OK && (job.state != RT_JOB_LEASED || job.lease != claimed->token)) code = RT_E_ABSENT;
+    if (code == RT_OK) code = rt_view_lease(tx->view, claimed->token, &lease);
+    if (code == RT_OK) release(tx, &job, &lease);
+    return code == RT_E_ABSENT ? RT_OK : code;
+}
+
+static rt_code decide_give_back(rt_tx *tx, rt_command *cmd) {
+    const rt_call_claim *c = (const rt_call_claim *)cmd;
+    rt_code code = RT_OK;
+    tx->frees = true;
+    for (uint32_t i = 0; i < c->count && code == RT_OK; i++) code = give_back(tx, &c->calls[i]);
+    return code;
+}
+
+void rt_call_claim_give_back(rt_call_claim *c) { c->cmd.decide = decide_give_back; }
 
 /* ---- a lease that ran out ------------------------------------------------------------------------------ */
 

@@ -9,6 +9,7 @@ typedef struct waiting_claim {
     rt_call_claim claim; /* first member */
     int64_t until_ms;    /* the client's patience */
     int64_t round_ms;    /* the engine's: within the time that the server gives a suspended request */
+    bool waits;
 } waiting_claim;
 
 static json_t *text_or_null(rt_str text) { return text.len == 0 ? json_null() : rt_json_str(text); }
@@ -48,13 +49,28 @@ static void ask(rt_exchange *x, waiting_claim *w) {
     rt_api_submit(x, &w->claim.cmd, sizeof *w, claimed, rt_problem_busy);
 }
 
+static void given_back(rt_exchange *x, rt_command *cmd) {
+    (void)cmd; // if it failed, the leases run out
+    rt_exchange_reply(x, 204, NULL, RT_STR_EMPTY);
+}
+
 static void claimed(rt_exchange *x, rt_command *cmd) {
     waiting_claim *w = (waiting_claim *)cmd;
     const bool stopping = rt_api_of(x)->stopping != NULL && atomic_load(rt_api_of(x)->stopping);
-    if (cmd->code != RT_OK) rt_problem_event(x, cmd, "event type", "pushed");
-    else if (w->claim.count > 0) reply_claimed(x, &w->claim);
-    else if (w->until_ms > rt_api_of(x)->now_ms() && !stopping) ask(x, w);
-    else rt_exchange_reply(x, 204, NULL, RT_STR_EMPTY);
+    const bool gone = w->waits && rt_exchange_is_gone(x);
+    if (cmd->code != RT_OK) {
+        rt_problem_event(x, cmd, "event type", "pushed");
+    } else if (w->claim.count > 0 && gone) {
+        // A worker that was stopped while it waited: its events are another's, now and untried.
+        rt_call_claim_give_back(&w->claim);
+        rt_api_submit(x, &w->claim.cmd, sizeof *w, given_back, rt_problem_busy);
+    } else if (w->claim.count > 0) {
+        reply_claimed(x, &w->claim);
+    } else if (w->until_ms > rt_api_of(x)->now_ms() && !stopping && !gone) {
+        ask(x, w);
+    } else {
+        rt_exchange_reply(x, 204, NULL, RT_STR_EMPTY);
+    }
 }
 
 static bool read_claim(rt_exchange *x, json_t *body, rt_call_claim *c, int64_t *wait_ms) {
@@ -92,6 +108,7 @@ void rt_page_event_claim(rt_exchange *x) {
     const rt_api *api = rt_api_of(x);
     w->claim.tenant = rt_tenant_of(x);
     w->claim.arena = rt_exchange_arena(x);
+    w->waits = wait_ms > 0;
     w->until_ms = api->now_ms() + wait_ms;
     w->round_ms = api->deadline_ms > 0 ? api->deadline_ms / 2 : WAIT_MS_MAX;
     ask(x, w);
