@@ -10,6 +10,16 @@ dev_run() {
         --set plugins.directory="$ROOT/build/plugins" "$@"
 }
 
+dev_demo_kafka() {
+    need "building" "${PACKAGES_build[@]}"
+    need "the demo" "${PACKAGES_demo[@]}" python3-requests
+    need "Kafka" "${PACKAGES_kafka[@]}"
+    configure_plain
+    compile build retryd
+    /usr/bin/python3 tests/e2e/kafka_broker.py fetch
+    /usr/bin/python3 tools/tour/demo_kafka.py build/retryd
+}
+
 dev_demo() {
     need "building" "${PACKAGES_build[@]}"
     need "the demo" "${PACKAGES_demo[@]}"

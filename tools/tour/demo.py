@@ -24,13 +24,14 @@ def say(text):
 
 
 class Server:
-    def __init__(self, binary, data):
+    def __init__(self, binary, data, settings=()):
         self.binary, self.data, self.url, self.process = binary, data, None, None
+        self.settings = [word for each in ("delivery.allow_networks=loopback", *settings) for word in ("--set", each)]
 
     def start(self):
         began = time.monotonic()
         self.process = subprocess.Popen(
-            [self.binary, "serve", "--listen", "127.0.0.1:0", "--data", self.data, "--set", "delivery.allow_networks=loopback"],
+            [self.binary, "serve", "--listen", "127.0.0.1:0", "--data", self.data, *self.settings],
             stderr=subprocess.PIPE, text=True)
         log = []
         for line in self.process.stderr:
@@ -45,6 +46,15 @@ class Server:
         threading.Thread(target=self.process.stderr.read, daemon=True).start()
         return time.monotonic() - began
 
+    def kill(self):
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self):
+        if self.process and self.process.poll() is None:
+            self.process.terminate()
+            self.process.wait()
+
     def call(self, method, path, value=None):
         body = None if value is None else json.dumps(value)
         print(paint("grey", f"  curl -X {method} $URL{path}" + (f" -d '{body}'" if body and len(body) < 300 else "")), flush=True)
@@ -53,6 +63,10 @@ class Server:
         with urllib.request.urlopen(request, timeout=30) as answer:
             text = answer.read()
             return json.loads(text) if text else None
+
+    def text(self, path):
+        with urllib.request.urlopen(self.url + path, timeout=30) as answer:
+            return answer.read().decode()
 
 
 def play(server, endpoint):
@@ -70,8 +84,7 @@ def play(server, endpoint):
     time.sleep(2.5)
 
     say(paint("red", "4. kill -9, in the middle of it"))
-    os.kill(server.process.pid, signal.SIGKILL)
-    server.process.wait()
+    server.kill()
     before = {message: len(attempts) for message, attempts in endpoint.attempts.items()}
     print(f"  {sum(before.values())} attempts were made, {len(endpoint.delivered)} messages delivered, "
           f"{MESSAGES - len(endpoint.delivered)} are waiting on disk")
@@ -86,14 +99,14 @@ def play(server, endpoint):
     return len(posted["resources"])
 
 
-def account(acknowledged, endpoint):
+def account(acknowledged, wanted, endpoint):
     delivered = len(endpoint.delivered)
     twice = sum(1 for times in endpoint.delivered.values() if times > 1)
     attempts = sum(len(each) for each in endpoint.attempts.values())
-    say("6. The account")
+    say("The account")
     print(f"  acknowledged {acknowledged}   delivered {delivered}   lost {acknowledged - delivered}   "
           f"delivered twice {twice}   attempts {attempts}")
-    return acknowledged == delivered == MESSAGES
+    return acknowledged == delivered == wanted
 
 
 def main():
@@ -106,10 +119,8 @@ def main():
         except urllib.error.HTTPError as refused:
             sys.exit(f"retryd answered {refused.code}: {refused.read().decode()}")
         finally:
-            if server.process and server.process.poll() is None:
-                server.process.terminate()
-                server.process.wait()
-        ok = account(acknowledged, endpoint)
+            server.stop()
+        ok = account(acknowledged, MESSAGES, endpoint)
     print(paint("green", "\nNothing was lost.") if ok else paint("red", "\nSomething is missing."))
     return 0 if ok else 1
 
