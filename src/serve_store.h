@@ -7,8 +7,8 @@
 /* "lmdb:DIR", "postgresql://…", "postgres://…" or "plugin:FILE?REST". RT_OK: an owned store, which is also the clock of
  * rt_serve_now_ms until rt_serve_store_close. */
 RT_MUST_USE rt_code rt_serve_store_open(const rt_config *config, const char *url, rt_store **out, rt_err *err);
-/* The same for a tool that wants the store to itself: one that others use is RT_E_UNAVAILABLE. `force`: do not look for them,
- * where the store itself allows several. */
+/* The same for a tool that wants the store to itself: one that others use is RT_E_UNAVAILABLE. `force`: do not look for
+ * them, where the store itself allows several. */
 RT_MUST_USE rt_code rt_serve_store_claim(const rt_config *config, const char *url, bool force, rt_store **out,
                                          rt_err *err);
 void rt_serve_store_close(rt_store *store); /* NULL is a no-op */

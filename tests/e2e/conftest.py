@@ -6,14 +6,35 @@ import pytest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+import postgres  # noqa: E402
 from kafka_broker import Broker, Unreachable  # noqa: E402
 from receiver import Receiver  # noqa: E402
-from server import Retryd      # noqa: E402
+from server import STORE_VARIABLE, Retryd  # noqa: E402
 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes long; left out when a sanitizer slows everything down")
     config.addinivalue_line("markers", "threads: worth running under ThreadSanitizer")
+    config.addinivalue_line("markers", "lmdb: about the embedded store itself; left out where another one is tested")
+    config.addinivalue_line("markers", "postgres: makes databases of its own, whatever store is tested")
+    if os.environ.get(STORE_VARIABLE) == "postgresql":
+        del os.environ[STORE_VARIABLE]
+        if postgres.URL_VARIABLE not in os.environ:
+            config.own_postgres = postgres.Postgres()
+            os.environ[postgres.URL_VARIABLE] = config.own_postgres.url()
+
+
+def pytest_unconfigure(config):
+    if hasattr(config, "own_postgres"):
+        config.own_postgres.close()
+
+
+def pytest_collection_modifyitems(config, items):
+    if postgres.URL_VARIABLE not in os.environ and STORE_VARIABLE not in os.environ:
+        return
+    chosen = [item for item in items if "lmdb" not in item.keywords]
+    config.hook.pytest_deselected(items=[item for item in items if "lmdb" in item.keywords])
+    items[:] = chosen
 
 
 @pytest.hookimpl(tryfirst=True, hookwrapper=True)

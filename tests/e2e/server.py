@@ -47,8 +47,9 @@ def database_of(data):
 class Retryd:
     """`settings` become --set flags; the data folder outlives stop, kill and restart.
 
-    All data is in `store` instead, if one is given; in PostgreSQL where `postgres.py pytest …` runs the tests; and where
-    RETRYD_TEST_STORE says, with {data} for the folder: "plugin:./my_store.so?{data}.db"."""
+    All data is in `store` instead, if one is given; in PostgreSQL where `postgres.py pytest …` runs the tests, or with
+    RETRYD_TEST_STORE=postgresql; and where that says otherwise, with {data} for the folder:
+    "plugin:./my_store.so?{data}.db"."""
 
     def __init__(self, data, settings=None, flags=(), store=None):
         self.data = str(data)
