@@ -113,7 +113,7 @@ static rt_code end(rt_tx *tx, rt_call_end *c) {
     switch (c->verb) {
     case RT_CALL_FINISH: return finish(tx, &h);
     case RT_CALL_FAIL: return fail(tx, c, &h);
-    case RT_CALL_RELEASE: return release(tx, &h);
+    case RT_CALL_RELEASE: release(tx, &h.job, &h.lease); return RT_OK;
     case RT_CALL_EXTEND: return extend(tx, c, &h);
     }
     return RT_E_INVALID;
