@@ -5,10 +5,11 @@
  *
  *   record   u8 format, u8 kind, u64 node, u32 epoch, u64 no, i64 at_ms, u32 part, u32 parts, then its part of the payload
  *   BIRTH    u32 tag                           the first one names the store; later ones say nothing
- *   BATCH    u32 numbers, then items           what one node decided; refused whole if it rests on what is no longer so
- *   NUMBERS  u32 numbers                       a range of numbers for the node
+ *   JOIN     -                                 the node has its slot: no other has the same for the next 256 of them
+ *   BATCH    u64 counter, i64 cut, then items  what one node decided; refused whole if it rests on what is no longer so.
+ *                                              counter: of the last number that the node gave out; cut: everything before
+ *                                              that offset is in the retry topic
  *   FENCE    -                                 what this node wrote under a lower epoch, and comes later, does not count
- *   CUT      i64 offset                        everything before that offset is in the retry topic
  *
  *   item     u8 'C', u32 guards, u32 ops, then those     a change
  *            u8 'T', i64 now_ms, u32 ops_max, i64 age_ms, u64 events     history is trimmed
@@ -33,10 +34,9 @@ enum {
 
 typedef enum rt_entry_kind {
     RT_ENTRY_BIRTH = 1,
+    RT_ENTRY_JOIN,
     RT_ENTRY_BATCH,
-    RT_ENTRY_NUMBERS,
     RT_ENTRY_FENCE,
-    RT_ENTRY_CUT,
     RT_ENTRY_KIND_END
 } rt_entry_kind;
 

@@ -22,9 +22,6 @@
 
 typedef struct rt_ks rt_ks;
 
-enum { RT_KS_NUMBERS = 1 << 14 }; /* a range of numbers */
-#define RT_KS_HOME (UINT64_C(1) << 48) /* of every id: all nodes share one sequence */
-
 /* ---- the copy ------------------------------------------------------------------------------------------ */
 
 typedef struct rt_copy {
@@ -70,8 +67,6 @@ typedef struct rt_ks_own {
 rt_code rt_ks_take_in(rt_ks *s, uint32_t max, rt_err *err);
 /* Everything up to `high`, or until nothing comes any more. */
 RT_MUST_USE rt_code rt_ks_catch_up(rt_ks *s, int64_t high, rt_err *err);
-/* Numbers that a line of ours got. */
-void rt_ks_grant(rt_ks *s, uint64_t first, uint32_t count);
 /* Reads on from where the copy is. */
 RT_MUST_USE rt_code rt_ks_read_on(rt_ks *s, rt_err *err);
 void rt_ks_note_time(rt_ks *s, int64_t at_ms);
@@ -105,13 +100,10 @@ struct rt_ks {
     rt_ledger ledger; /* as of what the copy holds */
     rt_copy copy;
     rt_arena arena;
-    struct {
-        uint64_t next, end;
-    } numbers[2];             /* the first is in use */
-    uint32_t numbers_want;    /* a range has so many */
-    bool numbers_asked;
-    bool numbers_failed;      /* a number was given out that is none: what it is for must not be stored */
-    int64_t numbers_got_ms;   /* monotonic */
+    uint64_t counter;         /* of the last number that was given out */
+    uint32_t slot;
+    bool joined;
+    _Atomic int64_t cut;      /* everything before is in the retry topic */
     uint32_t partitions;      /* that the retry topic has */
     rt_ks_view batch_view;
     bool open;                /* a batch; the copy's is open too */

@@ -22,14 +22,6 @@ void rt_ks_note_time(rt_ks *s, int64_t at_ms) {
     if (at_ms > atomic_load(&s->at_ms)) atomic_store(&s->at_ms, at_ms);
 }
 
-void rt_ks_grant(rt_ks *s, uint64_t first, uint32_t count) {
-    const int at = s->numbers[0].next < s->numbers[0].end ? 1 : 0;
-    s->numbers[at].next = first;
-    s->numbers[at].end = first + count;
-    s->numbers_asked = false;
-    s->numbers_got_ms = rt_mono_ms();
-}
-
 /* ---- one line ------------------------------------------------------------------------------------------ */
 
 typedef struct line {
@@ -70,14 +62,14 @@ static rt_code take_batch(rt_ks *s, const line *l, rt_str items, rt_ledger *next
     return RT_OK;
 }
 
-/* So that a start does not have to read from far behind, although no batch came. */
-static rt_code take_cut(rt_ks *s, rt_ledger *next, int64_t cut, rt_err *err) {
-    if (cut > next->cut && cut <= next->position) next->cut = cut;
-    if (rt_store_batch(s->copy.local, err) == NULL) {
-        s->copy.behind = true;
-        return RT_E_UNAVAILABLE;
-    }
-    return rt_copy_commit(s, next, err);
+/* What a line says beside what it decided counts even if that does not. */
+static rt_str take_books(rt_ledger *next, rt_str payload) {
+    rt_unpack u = {.rest = payload};
+    const uint64_t counter = rt_unpack_u64(&u);
+    const int64_t cut = rt_unpack_i64(&u);
+    if (counter > next->counter) next->counter = counter;
+    if (cut > next->cut && cut < next->position) next->cut = cut;
+    return u.rest;
 }
 
 static rt_code take_line(rt_ks *s, const line *l, rt_err *err) {
@@ -86,29 +78,32 @@ static rt_code take_line(rt_ks *s, const line *l, rt_err *err) {
     next.position = l->offset + 1;
     next.from = rt_parts_from(&s->parts, next.position);
     if (l->head.at_ms > next.at_ms) next.at_ms = l->head.at_ms;
-    uint32_t count = 0;
-    uint64_t first = 0;
-    const bool numbered = l->head.kind == RT_ENTRY_BATCH || l->head.kind == RT_ENTRY_NUMBERS;
-    if (numbered) count = rt_unpack_u32(&u);
-    if (count > 0) first = rt_ledger_take_numbers(&next, count);
     rt_code code = RT_OK;
+    uint32_t slot;
     switch ((rt_entry_kind)l->head.kind) {
     case RT_ENTRY_BIRTH:
         if (next.tag == 0) next.tag = rt_unpack_u32(&u);
         break;
-    case RT_ENTRY_BATCH: code = take_batch(s, l, u.rest, &next, err); break;
+    case RT_ENTRY_JOIN:
+        slot = rt_ledger_join(&next);
+        if (!l->ours) break;
+        s->slot = slot;
+        s->joined = true;
+        break;
+    case RT_ENTRY_BATCH: {
+        const rt_str items = take_books(&next, l->payload);
+        code = take_batch(s, l, items, &next, err);
+        break;
+    }
     case RT_ENTRY_FENCE:
         rt_ledger_fence(&next, l->head.node, l->head.epoch);
         s->own.fence_seen = s->own.fence_seen || (l->ours && l->head.epoch == s->epoch);
         break;
-    case RT_ENTRY_CUT: code = take_cut(s, &next, rt_unpack_i64(&u), err); break;
-    case RT_ENTRY_NUMBERS:
     case RT_ENTRY_KIND_END: break;
     }
     if (code != RT_OK) return code;
     s->ledger = next;
     rt_ks_note_time(s, next.at_ms);
-    if (l->ours && count > 0) rt_ks_grant(s, first, count);
     return RT_OK;
 }
 

@@ -6,7 +6,7 @@ enum { FORMAT = 1 };
 
 /* ---- the ledger ---------------------------------------------------------------------------------------- */
 
-void rt_ledger_init(rt_ledger *l) { *l = (rt_ledger){.numbers = 1}; }
+void rt_ledger_init(rt_ledger *l) { *l = (rt_ledger){.tag = 0}; }
 
 void rt_ledger_encode(const rt_ledger *l, rt_buf *out) {
     rt_pack_u8(out, FORMAT);
@@ -15,7 +15,8 @@ void rt_ledger_encode(const rt_ledger *l, rt_buf *out) {
     rt_pack_i64(out, l->from);
     rt_pack_i64(out, l->cut);
     rt_pack_i64(out, l->at_ms);
-    rt_pack_u64(out, l->numbers);
+    rt_pack_u64(out, l->counter);
+    rt_pack_u32(out, l->joined);
     rt_pack_u32(out, l->fences_count);
     for (uint32_t i = 0; i < l->fences_count; i++) {
         rt_pack_u64(out, l->fences[i].node);
@@ -32,9 +33,10 @@ bool rt_ledger_decode(rt_str note, rt_ledger *out) {
     out->from = rt_unpack_i64(&u);
     out->cut = rt_unpack_i64(&u);
     out->at_ms = rt_unpack_i64(&u);
-    out->numbers = rt_unpack_u64(&u);
+    out->counter = rt_unpack_u64(&u);
+    out->joined = rt_unpack_u32(&u);
     out->fences_count = rt_unpack_u32(&u);
-    if (u.failed || format != FORMAT || out->numbers == 0 || out->fences_count > RT_LEDGER_FENCES_MAX) return false;
+    if (u.failed || format != FORMAT || out->fences_count > RT_LEDGER_FENCES_MAX) return false;
     if (out->from > out->position || out->cut > out->position) return false;
     for (uint32_t i = 0; i < out->fences_count; i++) {
         out->fences[i].node = rt_unpack_u64(&u);
@@ -66,11 +68,7 @@ bool rt_ledger_is_fenced(const rt_ledger *l, uint64_t node, uint32_t epoch) {
     return false;
 }
 
-uint64_t rt_ledger_take_numbers(rt_ledger *l, uint32_t count) {
-    const uint64_t first = l->numbers;
-    l->numbers += count;
-    return first;
-}
+uint32_t rt_ledger_join(rt_ledger *l) { return l->joined++ % RT_LEDGER_SLOTS; }
 
 /* ---- lines of several records -------------------------------------------------------------------------- */
 

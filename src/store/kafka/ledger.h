@@ -1,4 +1,4 @@
-/* ledger.h: what taking in the journal needs to remember beside the records: how far, which numbers are given out, who is
+/* ledger.h: what taking in the journal needs to remember beside the records: how far, who joined, who is
  * fenced. It moves with the records, so each node has the same one at the same place. Pure. */
 #ifndef RT_STORE_KAFKA_LEDGER_H
 #define RT_STORE_KAFKA_LEDGER_H
@@ -21,7 +21,8 @@ typedef struct rt_ledger {
     int64_t from;      /* <= position: where large lines begin that have not ended */
     int64_t cut;       /* <= position: everything before is in the retry topic */
     int64_t at_ms;     /* the latest time that a node has written */
-    uint64_t numbers;  /* the next that nobody was given; 0 is none */
+    uint64_t counter;  /* of the largest number that is in a line; see rt_ledger_number */
+    uint32_t joined;   /* nodes that ever did */
     uint32_t fences_count;
     rt_fence fences[RT_LEDGER_FENCES_MAX]; /* oldest first */
 } rt_ledger;
@@ -32,8 +33,13 @@ RT_MUST_USE bool rt_ledger_decode(rt_str note, rt_ledger *out);
 
 void rt_ledger_fence(rt_ledger *l, uint64_t node, uint32_t epoch);
 bool rt_ledger_is_fenced(const rt_ledger *l, uint64_t node, uint32_t epoch);
-/* The first of `count` numbers that are the caller's alone. */
-uint64_t rt_ledger_take_numbers(rt_ledger *l, uint32_t count);
+
+/* Ids and numbers of events. Each node has a slot, so that no two give out the same one; and counts on from the largest
+ * number that it has seen, so that what is made later, knowing what was there, has a larger one, whichever node makes it. */
+enum { RT_LEDGER_SLOTS = 256 };
+static inline uint64_t rt_ledger_number(uint64_t counter, uint32_t slot) { return counter * RT_LEDGER_SLOTS + slot; }
+/* The slot of the node whose JOIN is taken in. */
+uint32_t rt_ledger_join(rt_ledger *l);
 
 /* ---- lines of several records -------------------------------------------------------------------------- */
 

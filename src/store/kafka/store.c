@@ -16,8 +16,7 @@ enum {
     OPEN_WAIT_MS = 30000,
     TAKE_IN_LINES = 1000,          /* before a batch */
     FENCE_AGAIN_MS = 500,
-    NUMBERS_MAX = 1 << 20,
-    NUMBERS_OLD_MS = 60000,        /* numbers tell about when something was made: what is left of a range goes stale */
+    BOOKS_BYTES = 8 + 8,           /* of a batch's line, before its items */
     LINE_BYTES_MAX = RT_ENTRY_BYTES_MAX / 2, /* a batch that has more takes only what frees … */
     CLOCK_AHEAD_MS = 5000          /* a node's clock that is further ahead than that is not followed */
 };
@@ -60,57 +59,16 @@ static rt_code settle_line(rt_ks *s, int64_t wait_ms, rt_err *err) {
                    s->journal.why.msg[0] != '\0' ? s->journal.why.msg : "Kafka: no broker answers");
 }
 
-/* ---- numbers ------------------------------------------------------------------------------------------- */
-
-static uint64_t numbers_left(const rt_ks *s) {
-    return s->numbers[0].end - s->numbers[0].next + s->numbers[1].end - s->numbers[1].next;
-}
-
-/* How many the next line asks for. */
-static uint32_t numbers_wanted(const rt_ks *s) {
-    return numbers_left(s) < s->numbers_want && !s->numbers_asked ? s->numbers_want : 0;
-}
-
-static uint64_t take_number(rt_ks *s) {
-    if (s->numbers[0].next >= s->numbers[0].end) {
-        s->numbers[0] = s->numbers[1];
-        s->numbers[1].next = s->numbers[1].end;
-    }
-    if (s->numbers[0].next < s->numbers[0].end) return s->numbers[0].next++;
-    s->numbers_failed = true;
-    return 1;
-}
-
-/* Enough for a batch, or there is none. */
-static rt_code have_numbers(rt_ks *s, rt_err *err) {
-    if (rt_mono_ms() - s->numbers_got_ms > NUMBERS_OLD_MS) { // those of others have gone on
-        s->numbers[0].next = s->numbers[0].end;
-        s->numbers[1].next = s->numbers[1].end;
-    }
-    if (numbers_left(s) >= s->numbers_want / 2) return RT_OK; // more come with the next batch
-    if (rt_journal_sent(&s->journal) == RT_SENT_WAITS)        // those that were asked for
-        return rt_fail(err, RT_E_UNAVAILABLE, 0, "Kafka: no broker answers");
-    rt_buf payload = {0};
-    rt_pack_u32(&payload, s->numbers_want);
-    if (payload.failed) return rt_fail(err, RT_E_NOMEM, ENOMEM, "numbers");
-    (void)write_line(s, RT_ENTRY_NUMBERS, rt_buf_str(&payload));
-    rt_buf_deinit(&payload);
-    const rt_code code = settle_line(s, COMMIT_WAIT_MS, err);
-    if (code != RT_OK) return code;
-    return numbers_left(s) > 0 ? RT_OK : rt_fail(err, RT_E_UNAVAILABLE, 0, "Kafka: no numbers for new records");
-}
-
 /* ---- the end of a batch -------------------------------------------------------------------------------- */
 
 static void forget_batch(rt_ks *s) {
     if (s->open) rt_store_abandon(s->copy.local);
-    s->open = s->wrote = s->broken = s->numbers_failed = false;
+    s->open = s->wrote = s->broken = false;
     rt_buf_clear(&s->line);
 }
 
 static void end_batch(rt_ks *s, rt_batch_end end) {
     forget_batch(s);
-    s->numbers_asked = false;
     s->stage = RT_KS_IDLE;
     s->ended = true;
     s->end = end;
@@ -118,18 +76,16 @@ static void end_batch(rt_ks *s, rt_batch_end end) {
 
 /* Nothing lies between what it was decided on and where it stands: the batch as it is, is what the line says. */
 static void end_at_once(rt_ks *s) {
-    rt_unpack u = {.rest = rt_buf_str(&s->line)};
-    const uint32_t count = rt_unpack_u32(&u);
     rt_ledger next = s->ledger;
     next.position = s->journal.sent.last + 1;
     next.from = rt_parts_from(&s->parts, next.position);
     next.at_ms = atomic_load(&s->at_ms);
-    const uint64_t first = count > 0 ? rt_ledger_take_numbers(&next, count) : 0;
+    next.counter = s->counter;
+    next.cut = atomic_load(&s->cut);
     s->own.tried = next.position;
     s->open = false;
     rt_err err;
     if (rt_copy_commit(s, &next, &err) != RT_OK) return; // it counts; the copy takes it in like any other line
-    if (count > 0) rt_ks_grant(s, first, count);
     end_batch(s, RT_BATCH_DURABLE);
 }
 
@@ -180,23 +136,22 @@ static void go_on(rt_ks *s) {
     if (s->stage == RT_KS_FENCING) go_on_fencing(s);
 }
 
+/* What only now is known goes where room was left for it. */
+static void write_books(rt_ks *s) {
+    const uint64_t books[] = {s->counter, (uint64_t)atomic_load(&s->cut)};
+    for (size_t i = 0; i < BOOKS_BYTES; i++) s->line.ptr[i] = (char)(unsigned char)(books[i / 8] >> (8 * (i % 8)));
+}
+
 static void commit(rt_store *store, uint64_t batch_no) {
     rt_ks *s = ks_of(store);
     RT_ASSERT(s->stage == RT_KS_IDLE);
     RT_ASSERT(!s->ended);
     s->commit_no = batch_no;
-    if (s->numbers_failed && !s->broken) {
-        s->broken = true;
-        if (s->numbers_want < NUMBERS_MAX) s->numbers_want *= 2;
-        (void)rt_fail(&s->why, RT_E_UNAVAILABLE, 0, "Kafka: not enough numbers for new records");
-    }
     if (!s->open || !s->wrote || s->broken) {
         end_batch(s, s->broken ? RT_BATCH_FAILED : RT_BATCH_DURABLE);
         return;
     }
-    const uint32_t wanted = numbers_wanted(s);
-    for (int i = 0; i < 4; i++) s->line.ptr[i] = (char)(unsigned char)(wanted >> (8 * i));
-    s->numbers_asked = wanted > 0;
+    write_books(s);
     rt_ks_note_time(s, now_ms(store));
     s->own = (rt_ks_own){.no = write_line(s, RT_ENTRY_BATCH, rt_buf_str(&s->line))};
     s->stage = RT_KS_SENT;
@@ -231,11 +186,12 @@ static rt_view *batch(rt_store *store, rt_err *err) {
                       s->journal.why.msg[0] != '\0' ? s->journal.why.msg : "no broker has answered");
         return NULL;
     }
-    if (rt_ks_take_in(s, TAKE_IN_LINES, err) != RT_OK || have_numbers(s, err) != RT_OK) return NULL;
+    if (rt_ks_take_in(s, TAKE_IN_LINES, err) != RT_OK) return NULL;
     s->batch_view.inner = rt_store_batch(s->copy.local, err);
     if (s->batch_view.inner == NULL) return NULL;
     rt_buf_clear(&s->line);
-    rt_pack_u32(&s->line, 0); // numbers: known when it is committed
+    rt_pack_u64(&s->line, 0); // the books: see write_books
+    rt_pack_u64(&s->line, 0);
     if (s->line.failed) {
         (void)rt_fail(err, RT_E_NOMEM, ENOMEM, "batch");
         forget_batch(s);
@@ -255,6 +211,7 @@ static rt_code apply(rt_store *store, const rt_change *change, rt_err *err) {
     rt_ks *s = ks_of(store);
     if (batch(store, err) == NULL) return RT_E_UNAVAILABLE;
     if (s->broken) return rt_fail(err, RT_E_UNAVAILABLE, 0, "%s", s->why.msg);
+    if (change->import != NULL) return rt_fail(err, RT_E_INVALID, 0, "nothing can be copied into this store");
     const size_t len = s->line.len;
     if (len > LINE_BYTES_MAX && !change->frees) return rt_fail(err, RT_E_FULL, 0, "the batch is full");
     // Before it is applied: afterwards, strings that the batch's view lent are gone.
@@ -300,8 +257,12 @@ static rt_code load(rt_store *store, rt_err *err) {
 }
 
 static rt_code view(rt_store *store, rt_view **out, rt_err *err) { return rt_ks_view_open(ks_of(store), out, err); }
-static rt_id new_id(rt_store *store) { return RT_KS_HOME | take_number(ks_of(store)); }
-static uint64_t new_seq(rt_store *store) { return take_number(ks_of(store)); }
+
+static uint64_t new_number(rt_store *store) {
+    rt_ks *s = ks_of(store);
+    if (s->ledger.counter > s->counter) s->counter = s->ledger.counter;
+    return rt_ledger_number(++s->counter, s->slot);
+}
 
 static bool woken(rt_store *store) {
     rt_ks *s = ks_of(store);
@@ -337,8 +298,8 @@ static const rt_store_ops OPS = {
     .commit = commit,
     .poll = poll_end,
     .abandon = abandon,
-    .new_id = new_id,
-    .new_seq = new_seq,
+    .new_id = new_number,
+    .new_seq = new_number,
     .tidy = tidy,
     .close = close_store,
     .now_ms = now_ms,
@@ -364,7 +325,6 @@ static rt_code init(rt_ks *s, const rt_store_kafka_config *cfg, rt_err *err) {
     const rt_code code = keep_config(s, cfg, err);
     if (code != RT_OK) return code;
     s->epoch = 1;
-    s->numbers_want = RT_KS_NUMBERS;
     s->batch_view = (rt_ks_view){.base.ops = &rt_ks_view_ops, .store = s};
     if (s->base.fd < 0) return rt_fail(err, RT_E_IO, errno, "eventfd");
     if (getrandom(&s->node, sizeof s->node, 0) != (ssize_t)sizeof s->node)
@@ -391,6 +351,13 @@ static rt_code be_born(rt_ks *s, rt_err *err) {
     return settle_line(s, OPEN_WAIT_MS, err);
 }
 
+static rt_code join(rt_ks *s, rt_err *err) {
+    (void)write_line(s, RT_ENTRY_JOIN, RT_STR_EMPTY);
+    const rt_code code = settle_line(s, OPEN_WAIT_MS, err);
+    if (code != RT_OK || s->joined) return code;
+    return rt_fail(err, RT_E_UNAVAILABLE, 0, "%s cannot be read", s->journal_topic);
+}
+
 /* From where the copy is, or from the beginning, to the journal's end. */
 static rt_code catch_up(rt_ks *s, rt_err *err) {
     int64_t low, high;
@@ -415,13 +382,14 @@ rt_code rt_store_kafka_open(const rt_store_kafka_config *cfg, rt_store **out, rt
     if (code == RT_OK) code = rt_copy_open(s, err);
     if (code == RT_OK) code = catch_up(s, err);
     if (code == RT_OK) code = be_born(s, err);
-    if (code == RT_OK) code = have_numbers(s, err);
+    if (code == RT_OK) code = join(s, err);
     if (code == RT_OK && !cfg->alone)
         code = rt_share_open(&s->kafka, s->retry_topic, s->retry_topic, s->partitions, s->base.fd, &s->share, err);
     if (code != RT_OK) {
         close_store(&s->base);
         return code;
     }
+    atomic_store(&s->cut, s->ledger.cut);
     s->base.tag = s->ledger.tag;
     s->base.sole_owner = cfg->alone;
     *out = &s->base;

@@ -1,12 +1,11 @@
 /* topics.c: the topics, made where they are missing, and looked at: a journal that forgets by itself would lose jobs. */
-#include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <poll.h>
 #include <string.h>
 
+#include "os/clock.h"
 #include "store/kafka/inside.h"
 
-enum { ASK_MS = 30000 };
+enum { ASK_MS = 30000, NAP_MS = 50 };
 
 typedef struct topic_config {
     const char *name, *value;
@@ -98,7 +97,9 @@ static rt_code check_configs(const rd_kafka_ConfigResource_t *resource, const ch
     return RT_OK;
 }
 
-static rt_code check_topic(rt_ks *s, const char *name, const topic_config *configs, size_t count, rt_err *err) {
+/* *unknown: the broker that was asked has not heard of it (yet). */
+static rt_code look_at_topic(rt_ks *s, const char *name, const topic_config *configs, size_t count, bool *unknown,
+                             rt_err *err) {
     rd_kafka_ConfigResource_t *resource = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name);
     request r = begin(s, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
     rd_kafka_DescribeConfigs(r.rk, &resource, 1, r.options, r.queue);
@@ -108,6 +109,7 @@ static rt_code check_topic(rt_ks *s, const char *name, const topic_config *confi
         const rd_kafka_ConfigResource_t **result =
             rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(r.event), &results);
         const rd_kafka_resp_err_t error = results == 1 ? rd_kafka_ConfigResource_error(result[0]) : RD_KAFKA_RESP_ERR__FAIL;
+        *unknown = error == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
         if (error == RD_KAFKA_RESP_ERR_NO_ERROR) code = check_configs(result[0], name, configs, count, err);
         // Who may not look at it has to trust who made it.
         else if (error != RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
@@ -116,6 +118,16 @@ static rt_code check_topic(rt_ks *s, const char *name, const topic_config *confi
     finish(&r);
     rd_kafka_ConfigResource_destroy(resource);
     return code;
+}
+
+static rt_code check_topic(rt_ks *s, const char *name, const topic_config *configs, size_t count, rt_err *err) {
+    const int64_t until_ms = rt_mono_ms() + (s->cfg.create_topics ? ASK_MS : 0);
+    for (;;) {
+        bool unknown = false;
+        const rt_code code = look_at_topic(s, name, configs, count, &unknown, err);
+        if (!unknown || rt_mono_ms() >= until_ms) return code;
+        (void)poll(NULL, 0, NAP_MS); // it was just made, and word of it has not come round
+    }
 }
 
 /* How many partitions it has. */
