@@ -286,6 +286,29 @@ static void order__what_cannot_be_done_now_backs_off(void **state) {
     assert_int_equal(rig_task(r, id).due_ms, r->now_ms + 1000);
 }
 
+static void order__outlives_a_plugin_that_fails_for_an_hour(void **state) {
+    rig *r = *state;
+    assert_int_equal(rig_put_type(r, "x", rig_like("plugin:x")), RT_OK);
+    const rt_id id = rig_create(r, "x");
+    // Runs at 0, 1, 3, 7, …, 511 seconds, then each five minutes: the last one of this hour at 3511.
+    uint32_t runs = 0;
+    for (uint32_t second = 0; second < 3600; second++) {
+        rig_settle(r);
+        if (r->attempts_count > 0) {
+            runs++;
+            rig_outcome(r, rig_attempt(r), &(rt_outcome){.reason = RT_REASON_CRASHED, .retry_after_ms = -1});
+        }
+        if (second == 1800) rig_restart(r);
+        assert_int_equal(rig_order(r, id).status, RT_ORDER_PENDING);
+        rig_pass(r, 1000);
+    }
+    assert_int_equal(runs, 20);
+    rig_pass(r, 211000); // 3811
+    rig_say(r, DONE);
+    assert_int_equal(rig_order(r, id).status, RT_ORDER_ACTIVE);
+    assert_int_equal(rig_order(r, id).retries, 20);
+}
+
 static void order__unavailable_may_say_until_when(void **state) {
     rig *r = *state;
     assert_int_equal(rig_put_type(r, "key", rig_like("plugin:key")), RT_OK);
@@ -428,6 +451,7 @@ int main(void) {
         RIG_BOTH(order__retry_after_nothing_is_now),
         RIG_BOTH(order__retry_that_does_not_say_when_is_in_a_minute),
         RIG_SOLE(order__what_cannot_be_done_now_backs_off),
+        RIG_BOTH(order__outlives_a_plugin_that_fails_for_an_hour),
         RIG_BOTH(order__unavailable_may_say_until_when),
         RIG_BOTH(order__a_time_beyond_reason_is_ten_years),
         RIG_BOTH(order__failures_in_a_row_end_it_if_the_type_says_so),
