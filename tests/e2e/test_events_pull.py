@@ -122,6 +122,34 @@ def test_a_stale_or_wrong_token_changes_nothing(retryd):
     end(retryd, new, "finish")
 
 
+def end_many(retryd, verb, *jobs, status=200):
+    answer = retryd.post(f"/v1/jobs/{verb}", json={"jobs": list(jobs)})
+    assert answer.status_code == status, answer.text
+    return answer.json()["results"] if status == 200 else answer.json()
+
+
+def test_many_are_ended_at_once_each_with_its_own_verdict(retryd):
+    put_type(retryd, "t", policy=backoff(60))
+    ids = batch(retryd, "t", *[{"body": n} for n in range(100)])
+    got = [{"id": job["id"], "token": job["token"]} for _ in range(5) for job in claim(retryd, "t", limit=20)]
+    assert end_many(retryd, "release", *got[:2]) == [{"id": id, "state": "free"} for id in ids[:2]]
+    extended = end_many(retryd, "extend", {**got[2], "lease_s": 600}, got[0])
+    assert 590 < moment(extended[0].pop("lease_until")) - time.time() < 610
+    assert extended == [{"id": ids[2], "state": "leased"}, {"id": ids[0], "code": "not_holder"}]
+    failed = end_many(retryd, "fail", {**got[3], "error": "no luck"}, {**got[4], "give_up": True, "reason": "hopeless"})
+    assert 50 < moment(failed[0].pop("next_attempt")) - time.time() < 70
+    assert failed == [{"id": ids[3], "state": "scheduled"}, {"id": ids[4], "state": "dead", "next_attempt": None}]
+    assert retryd.attempts(ids[3])[-1]["text"] == "no luck"
+    wrong = [{"id": ids[5], "token": "nonsense"}, {"id": "0" * 24, "token": got[5]["token"]}, {"id": "what", "token": ""}]
+    results = end_many(retryd, "finish", *wrong, *got[5:])
+    assert results[:3] == [{"id": ids[5], "code": "not_holder"}, {"id": "0" * 24, "code": "absent"}, {"id": "what", "code": "absent"}]
+    assert results[3:] == [{"id": id, "state": "done"} for id in ids[5:]]
+    assert end_many(retryd, "finish", *got[5:7], got[5]) == [*results[3:5], results[3]]  # asked again: the same
+    for bad in ({}, {"jobs": []}, {"jobs": got + got[:1]}, {"jobs": [1]}, {"jobs": [{"id": ids[5]}]}, {"jobs": got[:1], "odd": 1},
+                {"jobs": [{**got[5], "odd": 1}]}, {"jobs": [{"token": got[5]["token"]}]}):
+        assert retryd.post("/v1/jobs/finish", json=bad).status_code == 400, bad
+
+
 def test_extend_keeps_it(retryd):
     put_type(retryd, "t")
     schedule(retryd, "t", b"x")

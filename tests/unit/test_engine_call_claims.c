@@ -176,6 +176,96 @@ static void end__of_another_tenants_call_is_absent(void **state) {
     assert_int_equal(call_finish(k, kit_post(k, "q", "1"), 1), RT_E_ABSENT);
 }
 
+static rt_code end_calls(kit *k, rt_call_end *ends, uint32_t count, rt_call_verb verb) {
+    for (uint32_t i = 0; i < count; i++) {
+        const rt_call_end like = ends[i];
+        rt_call_end_init(&ends[i]);
+        ends[i].tenant = like.tenant.len > 0 ? like.tenant : RT_STR("p");
+        ends[i].id = like.id;
+        ends[i].token = like.token;
+        ends[i].verb = verb;
+        ends[i].lease_s = 90;
+    }
+    rt_call_ends c;
+    rt_call_ends_init(&c);
+    c.ends = ends;
+    c.count = count;
+    return kit_run(k, &c.cmd);
+}
+
+static void ends__each_have_a_verdict_of_their_own(void **state) {
+    kit *k = *state;
+    put_pull(k);
+    rt_call_end ends[7] = {{.id = 0}};
+    for (int i = 0; i < 5; i++) (void)call_schedule(k, "t", NULL);
+    const rt_call_claim c = call_claim(k, "t", 4);
+    const rt_call_claim other = call_claim(k, "t", 1);
+    for (int i = 0; i < 4; i++) ends[i] = (rt_call_end){.id = c.calls[i].job.id, .token = c.calls[i].token};
+    ends[1].token++;                                                                          // nobody's
+    ends[2].tenant = RT_STR("q");                                                             // another's
+    ends[4] = (rt_call_end){.id = ends[0].id, .token = ends[0].token};                        // once more
+    ends[5] = (rt_call_end){.id = ends[0].id, .token = ends[0].token + 1};                    // … and not his
+    ends[6] = (rt_call_end){.id = other.calls[0].job.id + 1000, .token = other.calls[0].token}; // no such call
+    assert_int_equal(end_calls(k, ends, 7, RT_CALL_FINISH), RT_OK);
+    const rt_code want[7] = {RT_OK, RT_E_FENCED, RT_E_ABSENT, RT_OK, RT_OK, RT_E_FENCED, RT_E_ABSENT};
+    for (int i = 0; i < 7; i++) assert_int_equal(ends[i].cmd.code, want[i]);
+    assert_int_equal(kit_job(k, ends[0].id).state, RT_JOB_DONE);
+    assert_int_equal(kit_job(k, ends[1].id).state, RT_JOB_LEASED);
+    assert_int_equal(kit_job(k, ends[2].id).state, RT_JOB_LEASED);
+    assert_int_equal(kit_job(k, ends[3].id).state, RT_JOB_DONE);
+    const rt_event e = kit_last_event(k, ends[0].id);
+    assert_int_equal(end_calls(k, ends, 1, RT_CALL_FINISH), RT_OK); // asked again: the same
+    assert_int_equal(ends[0].cmd.code, RT_OK);
+    assert_int_equal(kit_last_event(k, ends[0].id).seq, e.seq);
+}
+
+static void ends__fail_release_and_extend_as_one_does(void **state) {
+    kit *k = *state;
+    put_pull(k);
+    for (int i = 0; i < 6; i++) (void)call_schedule(k, "t", NULL);
+    const rt_call_claim c = call_claim(k, "t", 6);
+    rt_call_end ends[6];
+    for (int i = 0; i < 6; i++) ends[i] = (rt_call_end){.id = c.calls[i].job.id, .token = c.calls[i].token};
+    assert_int_equal(end_calls(k, ends, 2, RT_CALL_RELEASE), RT_OK);
+    assert_int_equal(end_calls(k, ends + 2, 2, RT_CALL_EXTEND), RT_OK);
+    assert_int_equal(end_calls(k, ends + 4, 2, RT_CALL_FAIL), RT_OK);
+    for (int i = 0; i < 6; i++) assert_int_equal(ends[i].cmd.code, RT_OK);
+    for (int i = 0; i < 2; i++) assert_int_equal(kit_job(k, ends[i].id).state, RT_JOB_FREE);
+    for (int i = 2; i < 4; i++) assert_int_equal(kit_job(k, ends[i].id).state, RT_JOB_LEASED);
+    for (int i = 2; i < 4; i++) assert_int_equal(ends[i].until_ms, KIT_START_MS + 90000);
+    for (int i = 4; i < 6; i++) assert_int_equal(kit_job(k, ends[i].id).attempt, 1);
+}
+
+static void ends__let_the_next_of_their_lines_go(void **state) {
+    kit *k = *state;
+    put_pull(k);
+    rt_id ids[4];
+    for (int i = 0; i < 4; i++) ids[i] = call_schedule(k, "t", i % 2 == 0 ? "a" : "b");
+    const rt_call_claim c = call_claim(k, "t", 20);
+    assert_int_equal(c.count, 2);
+    rt_call_end ends[2];
+    for (int i = 0; i < 2; i++) ends[i] = (rt_call_end){.id = c.calls[i].job.id, .token = c.calls[i].token};
+    assert_int_equal(end_calls(k, ends, 2, RT_CALL_FINISH), RT_OK);
+    assert_int_equal(kit_job(k, ids[2]).state, RT_JOB_FREE);
+    assert_int_equal(kit_job(k, ids[3]).state, RT_JOB_FREE);
+}
+
+static void ends__of_a_hundred_are_one_change(void **state) {
+    kit *k = *state;
+    put_pull(k);
+    rt_call_end ends[RT_CALL_ENDS_MAX];
+    for (int i = 0; i < RT_CALL_ENDS_MAX; i++) (void)call_schedule(k, "t", NULL);
+    for (int i = 0; i < RT_CALL_ENDS_MAX; i += 20) {
+        const rt_call_claim c = call_claim(k, "t", 20);
+        assert_int_equal(c.count, 20);
+        for (int j = 0; j < 20; j++)
+            ends[i + j] = (rt_call_end){.id = c.calls[j].job.id, .token = c.calls[j].token};
+    }
+    assert_int_equal(end_calls(k, ends, RT_CALL_ENDS_MAX, RT_CALL_FINISH), RT_OK);
+    for (int i = 0; i < RT_CALL_ENDS_MAX; i++) assert_int_equal(kit_job(k, ends[i].id).state, RT_JOB_DONE);
+    assert_int_equal(kit_sweep(k), 0); // their leases are gone
+}
+
 static void end__fail_follows_the_policy_and_may_be_repeated(void **state) {
     kit *k = *state;
     rt_call_type like = call_type_pull();
@@ -348,6 +438,10 @@ int main(void) {
         KIT_BOTH(claim__ends_what_is_too_old),
         KIT_BOTH(end__finish_is_done_and_may_be_repeated),
         KIT_BOTH(end__of_another_tenants_call_is_absent),
+        KIT_BOTH(ends__each_have_a_verdict_of_their_own),
+        KIT_BOTH(ends__fail_release_and_extend_as_one_does),
+        KIT_BOTH(ends__let_the_next_of_their_lines_go),
+        KIT_BOTH(ends__of_a_hundred_are_one_change),
         KIT_BOTH(end__fail_follows_the_policy_and_may_be_repeated),
         KIT_BOTH(end__fail_may_ask_for_a_time_or_give_up),
         KIT_BOTH(end__immediate_retry_is_free_at_once),

@@ -123,9 +123,11 @@ static rt_code decide_end(rt_tx *tx, rt_command *cmd) { return end(tx, (rt_call_
 
 /* ---- many words ---------------------------------------------------------------------------------------- */
 
+/* One of the same call that was not refused: the view does not show what this change has done with it. */
 static const rt_call_end *same_before(const rt_call_ends *c, uint32_t at) {
     for (uint32_t i = 0; i < at; i++) {
-        if (c->ends[i].id == c->ends[at].id) return &c->ends[i];
+        const rt_code code = c->ends[i].cmd.code;
+        if (c->ends[i].id == c->ends[at].id && (code == RT_OK || code == RT_E_AGAIN)) return &c->ends[i];
     }
     return NULL;
 }
@@ -133,7 +135,7 @@ static const rt_call_end *same_before(const rt_call_ends *c, uint32_t at) {
 /* Its verdict; what it wants to read before it has one is wanted together with that of the others. */
 static rt_code judge(rt_tx *tx, rt_call_ends *c, uint32_t at) {
     rt_call_end *one = &c->ends[at];
-    const rt_call_end *before = same_before(c, at); // the view does not show what this change has done already
+    const rt_call_end *before = same_before(c, at);
     const uint32_t ops = tx->ops_count;
     rt_code code = RT_OK;
     if (before == NULL) {

@@ -16,6 +16,10 @@ static const rt_route EVENTS[] = {
     {"POST", "/v1/events/{type}/batch", rt_page_event_batch, 0},
 };
 static const rt_route JOBS[] = {
+    {"POST", "/v1/jobs/finish", rt_page_events_finish, 0},
+    {"POST", "/v1/jobs/fail", rt_page_events_fail, 0},
+    {"POST", "/v1/jobs/release", rt_page_events_release, 0},
+    {"POST", "/v1/jobs/extend", rt_page_events_extend, 0},
     {"GET", "/v1/jobs/{job}", rt_page_job_get, 0},
     {"DELETE", "/v1/jobs/{job}", rt_page_job_delete, 0},
     {"GET", "/v1/jobs/{job}/body", rt_page_job_body, 0},

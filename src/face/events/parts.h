@@ -24,6 +24,8 @@ void rt_page_event_post(rt_exchange *x), rt_page_event_batch(rt_exchange *x),
 void rt_page_event_claim(rt_exchange *x);
 void rt_page_event_finish(rt_exchange *x), rt_page_event_fail(rt_exchange *x),
     rt_page_event_release(rt_exchange *x), rt_page_event_extend(rt_exchange *x);
+void rt_page_events_finish(rt_exchange *x), rt_page_events_fail(rt_exchange *x),
+    rt_page_events_release(rt_exchange *x), rt_page_events_extend(rt_exchange *x);
 void rt_page_job_get(rt_exchange *x), rt_page_job_body(rt_exchange *x), rt_page_job_attempts(rt_exchange *x),
     rt_page_job_delete(rt_exchange *x);
 
