@@ -8,6 +8,7 @@
  *   work, fail          claims by the sessions that file WHAT lists, finish or fail
  *   entities            puts ENOUGH entities, each with a name of its own
  *   schedule, call      failed calls of type WHAT: schedule; schedule, claim, finish
+ *   backlog, process    lays ENOUGH requests of them; claims and finishes, twenty a request, until there are none
  *
  * Prints one JSON object. "done" counts messages, jobs or entities; the times are those of a whole round. */
 #include "load.h"
@@ -24,7 +25,7 @@ enum { WARM_US = 500000 };
 
 static const protocol *const PROTOCOLS[] = {&zaqar_post, &zaqar_cycle, &zaqar_take, &zaqar_bare,
                                             &beanstalk,  &work_cycle,  &work_fail,  &work_fill,
-                                            &calls_post, &calls_cycle};
+                                            &calls_post, &calls_cycle, &calls_backlog, &calls_process};
 
 static void ask(load *l, conn *c) {
     if (c->step == l->protocol->first) {
@@ -55,8 +56,8 @@ static void send_out(conn *c, int epoll_fd) {
     }
 }
 
-/* What follows the answer c->in[0, len). */
-static void answered(load *l, conn *c, size_t len, size_t body) {
+/* What follows the answer c->in[0, len). False: the connection has done enough. */
+static bool answered(load *l, conn *c, size_t len, size_t body) {
     const char saved = c->in[len];
     c->in[len] = '\0';
     const next what = l->protocol->answered(l, c, c->in, c->in + body);
@@ -73,6 +74,7 @@ static void answered(load *l, conn *c, size_t len, size_t body) {
         }
         c->step = l->protocol->first;
     }
+    return what != NEXT_OVER;
 }
 
 /* False: the connection has done enough. */
@@ -87,7 +89,7 @@ static bool receive(load *l, conn *c) {
         if (c->in_len == IN_MAX - 1) die("an answer is too long");
         return true;
     }
-    answered(l, c, len, body);
+    if (!answered(l, c, len, body)) return false;
     c->in_len -= len;
     memmove(c->in, c->in + len, c->in_len);
     if (c->step == l->protocol->first && l->enough > 0 && l->begun >= l->enough) return false;
@@ -108,7 +110,7 @@ static uint64_t run(load *l, uint16_t port, size_t conns_count, uint64_t seconds
         ask(l, &conns[i]);
         send_out(&conns[i], epoll_fd);
     }
-    const uint64_t count_from = now_us() + (l->enough > 0 ? 0 : WARM_US),
+    const uint64_t count_from = now_us() + (l->enough > 0 || l->protocol == &calls_process ? 0 : WARM_US),
                    until = count_from + seconds * 1000000;
     uint64_t now;
     while ((now = now_us()) < until && busy > 0) {

@@ -22,6 +22,7 @@ typedef struct conn {
 typedef enum next {
     NEXT_STEP,
     NEXT_AGAIN, /* nothing was there: ask the same again */
+    NEXT_OVER,  /* nothing was there, and nothing will come: the connection has done enough */
     NEXT_WRONG  /* an error: a new round */
 } next;
 
@@ -37,7 +38,7 @@ typedef struct protocol {
     next (*answered)(load *l, conn *c, const char *in, const char *body);
 } protocol;
 extern const protocol zaqar_post, zaqar_cycle, zaqar_take, zaqar_bare, beanstalk, work_cycle, work_fail,
-    work_fill, calls_post, calls_cycle;
+    work_fill, calls_post, calls_cycle, calls_backlog, calls_process;
 
 struct load {
     const protocol *protocol;
