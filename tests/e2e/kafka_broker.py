@@ -4,6 +4,7 @@ away with it.
     kafka_broker.py fetch          fetches it now and says so loudly where that cannot be done
     kafka_broker.py run COMMAND…   runs COMMAND with a broker's address in RETRYD_TEST_KAFKA
 """
+import base64
 import fcntl
 import hashlib
 import os
@@ -14,6 +15,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import uuid
 
 from server import ROOT, die_with_parent, wait_until
 
@@ -21,6 +23,7 @@ POM = os.path.join(ROOT, "tests", "kafka", "pom.xml")
 READY = re.compile(r"Kafka Server started")
 FETCH_SECONDS = 600
 ADDRESS_VARIABLE = "RETRYD_TEST_KAFKA"
+NONE_VARIABLE = "RETRYD_TEST_NO_KAFKA"  # set: nobody needs to try
 NOT_TESTED = 77  # what meson takes as "skipped"
 
 PROPERTIES = """\
@@ -64,6 +67,8 @@ def fetch():
         version = hashlib.sha256(pom.read()).hexdigest()[:12]
     home = os.path.join(ROOT, "build", "kafka")
     jars = os.path.join(home, version)
+    if NONE_VARIABLE in os.environ:
+        raise Unreachable(f"{NONE_VARIABLE} is set")
     os.makedirs(home, exist_ok=True)
     with open(os.path.join(home, "lock"), "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # several test processes may want it at once
@@ -112,9 +117,8 @@ class Broker:
         self.address = f"127.0.0.1:{self.port}"
         self.write("log4j.properties", LOGGING)
         self.write("server.properties", PROPERTIES.format(broker=self.port, controller=free_port(), folder=self.folder))
-        storage = "kafka.tools.StorageTool"
-        cluster = self.java(storage, "random-uuid").strip().splitlines()[-1]
-        self.java(storage, "format", "-t", cluster, "-c", os.path.join(self.folder, "server.properties"))
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")  # as Kafka writes UUIDs
+        self.java("kafka.tools.StorageTool", "format", "-t", cluster, "-c", os.path.join(self.folder, "server.properties"))
 
     def write(self, name, text):
         with open(os.path.join(self.folder, name), "w", encoding="utf-8") as file:

@@ -8,7 +8,7 @@ import re
 import sys
 import xml.etree.ElementTree as xml
 
-CMOCKA = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] (\S+)$", re.M)
+CMOCKA = re.compile(r"^\[ +(OK|FAILED|ERROR|SKIPPED) +\] (\S+)$", re.M)
 
 
 def meson(path):
@@ -21,7 +21,7 @@ def meson(path):
             if not name.endswith("test(s),"):
                 each[name] = verdict
         ok = list(each.values()).count("OK")
-        bad = list(each.values()).count("FAILED")
+        bad = sum(verdict in ("FAILED", "ERROR") for verdict in each.values())
         if test["result"] in ("OK", "EXPECTEDFAIL"):
             passed += max(ok, 1)
             skipped += list(each.values()).count("SKIPPED")
