@@ -1,43 +1,40 @@
-"""Several nodes on one store share a source's partitions, while they are killed, paused and restarted and the broker is too."""
+"""Several nodes on one store share a source's partitions and the work, while they are killed, paused and restarted and the
+broker is too: every record is one event, delivered in the order of its key, and every pause has a reason.
+
+RETRYD_KAFKA_EVENTS=100000 makes it the long run; -s shows where the time went."""
+import itertools
+import os
 import random
 import signal
-import threading
 import time
 
 import pytest
 
+from events import put_type, state
+from kafka_account import Producer, Sink, Troubles, check_all_are_there_once, check_order, report
+from policies import steady
 from postgres import Postgres
 from server import Retryd, wait_until
 
-TYPES, PARTITIONS, NODES = 6, 8, 3
-EVENTS = 12000
-TOPIC = "nodes.intake"
+EVENTS = int(os.environ.get("RETRYD_KAFKA_EVENTS", "6000"))
+TYPES, PARTITIONS, NODES, KEYS, PORTIONS = 6, 8, 3, 499, 60
+ROUNDS = 4             # of trouble, at least; more for as long as a fifth of the events is still to come
+PEACE_S = 3            # after each
+LONGER_THAN_LEASES = 13
+PATIENCE_S = 120 + EVENTS / 100
 
 
-@pytest.fixture(scope="module")
-def database():
-    with Postgres() as postgres:
-        yield postgres
-
-
-class Node(Retryd):
-    """One of several on the same database; its folder is only for its log."""
-
-    def __init__(self, folder, number, database, settings):
-        super().__init__(folder / f"node{number}", {**settings, "kafka.instance": f"node-{number}"})
-        self.database = database
-
-    def command(self, listen="127.0.0.1:0"):
-        line = super().command(listen)
-        where = line.index("--data") if "--data" in line else line.index("--store")
-        return line[:where] + ["--store", self.database.url()] + line[where + 2:]
-
-
-@pytest.fixture
-def nodes(kafka, database, tmp_path):
-    settings = {"kafka.brokers": kafka.address, "kafka.prefix": "nodes", "kafka.project": "p"}
-    kafka.create(TOPIC, partitions=PARTITIONS)
-    made = [Node(tmp_path, number, database, settings) for number in range(NODES)]
+@pytest.fixture(params=["postgresql", "kafka"])
+def nodes(request, kafka, tmp_path):
+    """NODES of them on one store, with a source."""
+    prefix = f"nodes.{request.param}"
+    kafka.create(f"{prefix}.intake", partitions=PARTITIONS)
+    database = Postgres().__enter__() if request.param == "postgresql" else None
+    store = database.url() if database else f"kafka://{kafka.address}/{prefix}.store"
+    made = [Retryd(tmp_path / f"node{number}", store=store, settings={
+        "kafka.brokers": kafka.address, "kafka.prefix": prefix, "kafka.project": "p", "kafka.order_by_record_key": "true",
+        "kafka.instance": f"{request.param}-{number}",
+        "kafka.copy": None if database else tmp_path / f"copy{number}"}) for number in range(NODES)]
     try:
         yield [node.start() for node in made]
         assert [node.stop() for node in made] == [0] * NODES
@@ -45,78 +42,53 @@ def nodes(kafka, database, tmp_path):
         for node in made:
             if node.process is not None:
                 node.kill()
+        if database:
+            database.__exit__(None, None, None)
 
 
-class Producer(threading.Thread):
-    """Produces EVENTS events in small portions, over a minute or so. Who stops the broker takes `lock`: kcat would give up."""
-
-    def __init__(self, kafka):
-        super().__init__(daemon=True)
-        self.kafka, self.failed, self.lock = kafka, None, threading.Lock()
-
-    def run(self):
-        portion = EVENTS // 60
-        try:
-            for first in range(0, EVENTS, portion):
-                kind = (first // portion) % TYPES
-                lines = [f"key{number % 97}:{number}" for number in range(first, first + portion)]
-                with self.lock:
-                    self.kafka.kcat("-P", "-t", TOPIC, "-K", ":", "-H", f"rtd-type=t{kind}",
-                                    "-H", "content-type=text/plain", lines=lines, timeout=120)
-                time.sleep(0.3)
-        except Exception as why:  # noqa: BLE001 - told by the test's own thread
-            self.failed = why
-
-
-def waiting(node):
-    total = 0
-    for number in range(TYPES):
-        answer = node.get(f"/v1/event-types/t{number}")
-        assert answer.status_code == 200, answer.text
-        total += answer.json()["state"]["waiting"]
-    return total
-
-
-def bodies(node, kind):
-    """All bodies of a type, by claiming them."""
-    found = []
-    while True:
-        answer = node.post(f"/v1/event-types/t{kind}/claim", json={"worker": "w", "limit": 20, "lease_s": 600})
-        if answer.status_code == 204:
-            return found
-        assert answer.status_code == 200, answer.text
-        found += [job["body"] for job in answer.json()["jobs"]]
+def make_trouble(round_no, nodes, kafka, producer, troubles, dice):
+    number = dice.randrange(NODES)
+    node = nodes[number]
+    if round_no % 4 == 1:  # others go on with its partitions and its work
+        with troubles(f"node {number} paused"):
+            node.process.send_signal(signal.SIGSTOP)
+            time.sleep(LONGER_THAN_LEASES)
+            node.process.send_signal(signal.SIGCONT)
+        return
+    with troubles(f"node {number} killed"):
+        node.kill()
+        time.sleep(dice.random())
+        node.start()
+    if round_no % 4 == 2:
+        with producer.lock, troubles("broker restarted"):
+            kafka.stop()
+            kafka.start()
 
 
 @pytest.mark.slow
-def test_every_record_is_one_event_whatever_happens_to_nodes_and_broker(kafka, nodes):
+def test_every_record_is_delivered_once_and_in_order_whatever_happens(kafka, nodes):
+    sink = Sink()
     for number in range(TYPES):
-        answer = nodes[0].put(f"/v1/event-types/t{number}", json={"target": {"pull": True}, "limits": {"concurrency": EVENTS}})
-        assert answer.status_code == 201, answer.text
-    producer = Producer(kafka)
+        put_type(nodes[0], f"t{number}", target={"url": sink.url("/")}, limits={"concurrency": 64}, buckets=PARTITIONS,
+                 policy={**steady(1), "retries_with_no_delay": 1, "attempt_timeout": 5})
+    producer = Producer(kafka, nodes[0].settings["kafka.prefix"] + ".intake", EVENTS, PORTIONS, TYPES, KEYS)
+    troubles, dice = Troubles(), random.Random(4)
     producer.start()
-    dice = random.Random(4)
-    for round_no in range(6):
-        node = dice.choice(nodes)
-        if round_no % 3 == 2:  # longer than the group waits for it: others go on with its partitions
-            node.process.send_signal(signal.SIGSTOP)
-            time.sleep(13)
-            node.process.send_signal(signal.SIGCONT)
-        else:
-            node.kill()
-            time.sleep(dice.random())
-            node.start()
-        if round_no == 3:
-            with producer.lock:
-                kafka.stop()
-                kafka.start()
-        time.sleep(dice.random() * 2)
-    producer.join(180)
+    for round_no in itertools.count():
+        time.sleep(PEACE_S)
+        if round_no >= ROUNDS and len(sink.delivered) > EVENTS * 4 // 5 or producer.failed is not None:
+            break
+        make_trouble(round_no, nodes, kafka, producer, troubles, dice)
+    producer.join(PATIENCE_S)
     assert not producer.is_alive() and producer.failed is None, producer.failed
-    wait_until(lambda: waiting(nodes[0]) >= EVENTS, 120, "all of them")
+    wait_until(lambda: len(sink.delivered) == EVENTS, PATIENCE_S, "all of them to be delivered")
     time.sleep(1)  # for those that would be too many
-    assert waiting(nodes[1]) == EVENTS
-    everything = [body for kind in range(TYPES) for body in bodies(nodes[2], kind)]
-    assert sorted(map(int, everything)) == list(range(EVENTS))
-    fenced = sum(node.metric("retryd_kafka_batches_fenced_total") for node in nodes)
-    print(f"fenced {fenced:.0f} times")
+    unexplained = report(sink, producer, troubles)
+    print(f"batches of late nodes that were refused: {sum(n.metric('retryd_kafka_batches_fenced_total') for n in nodes):.0f}")
+    check_all_are_there_once(sink, EVENTS)
+    check_order(sink, producer)
+    assert not unexplained
+    ended = [state(nodes[1], f"t{number}") for number in range(TYPES)]
+    assert sum(each["done"] for each in ended) == EVENTS, ended
+    assert all(each["waiting"] == each["leased"] == each["dead"] == 0 for each in ended), ended
+    sink.close()
