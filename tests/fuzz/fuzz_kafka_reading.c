@@ -1,8 +1,8 @@
 /* Any record of a Kafka topic under any rules: what is read as an event is within every bound, carries the record's bytes,
  * believes headers before the value, and is stored as a call that reads back the same. Otherwise there is a reason in words.
  *
- * The input: a byte of flags, then fields up to a 0x1f each: the topic's type, four JSON pointers, the record's key, then its
- * headers up to a 0x1e each, "name=value"; what is left is the value. */
+ * The input: a byte of flags, then fields up to a 0x1f each: the topic's type, four JSON pointers, the record's key, its
+ * headers ("name=value", up to a 0x1e each); what is left is the value. */
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
