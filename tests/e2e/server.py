@@ -44,6 +44,11 @@ def database_of(data):
     return postgres.database_url("e2e_" + hashlib.sha256(data.encode()).hexdigest()[:16])
 
 
+def shared_store():
+    """Do these tests run on a store that other nodes could use as well?"""
+    return postgres.URL_VARIABLE in os.environ
+
+
 class Retryd:
     """`settings` become --set flags; the data folder outlives stop, kill and restart.
 

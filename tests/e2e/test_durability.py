@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from policies import quick, steady
-from server import wait_until
+from server import shared_store, wait_until
 
 KILLS = 100
 
@@ -51,7 +51,7 @@ class Writers:
 
 def idle(retryd):
     pending = [line for line in retryd.metrics().splitlines() if line.startswith("retryd_jobs{") and
-               ('"ready"' in line or '"scheduled"' in line)]
+               ('"ready"' in line or '"scheduled"' in line or '"leased"' in line)]
     return (all(line.endswith(" 0") for line in pending) and pending
             and retryd.metric("retryd_attempts_in_flight") == 0)
 
@@ -71,6 +71,8 @@ def check_repeats(requests_of_job):
         first, second = attempt_of(before), attempt_of(after)
         if second == first + 1:
             continue
+        if shared_store() and second > first and life_of(before) < life_of(after):
+            continue  # one was begun, and died with its server before it was sent
         assert second == first, f"attempt {second} came after attempt {first}"
         assert life_of(before) < life_of(after), f"attempt {second} was made twice without a crash"
 
@@ -161,7 +163,8 @@ def test_an_attempt_under_way_is_made_again_after_a_crash(start_retryd, receiver
     retryd.kill()
     retryd.start()
     second = receiver.wait(2, timeout=10)[1]
-    assert second.headers["webhook-attempt"] == "1"  # the first never came to an end that anybody wrote down
+    # The first never came to an end that anybody wrote down; where nodes share a store, its lease ran out, and that counts.
+    assert second.headers["webhook-attempt"] == ("2" if shared_store() else "1")
 
 
 @pytest.mark.parametrize("how", ["kill", "stop"])
@@ -187,6 +190,7 @@ def test_everything_is_there_after_a_restart(start_retryd, receiver, how):
     assert receiver.wait(1)[0].headers["webhook-signature"]
 
 
+@pytest.mark.lmdb
 def test_a_second_server_on_the_same_data_is_refused(start_retryd):
     first = start_retryd()
     second = start_retryd(name="data", wait=False)

@@ -84,7 +84,7 @@ class Estate:
         assert s.put("/v1/processes/clean", json={"backoff": {"initial_ms": 3600000, "maximum_ms": 3600000,
                                                              "exponent": 1}}).status_code == 200
         for name in ("m-1", "m-2", "m-3"):
-            assert s.put(f"/v1/entities/{name}", json={"kind": "machine", "value": {"rack": 7}, "wants": ["clean"]}
+            assert s.put(f"/v1/entities/{name}", json={"kind": "machine", "value": {"rack": 7}, "processes": ["clean"]}
                          ).status_code in (200, 201)
         self.session = s.post("/v1/sessions", json={"component": "w", "interval_s": 600}).json()["session"]
         got = self.claim_work()
