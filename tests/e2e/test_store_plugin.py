@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from policies import steady
-from server import ROOT, Retryd, wait_until
+from server import BINARY, ROOT, Retryd, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -54,23 +54,55 @@ def test_two_servers_do_not_share_it(example, start_retryd, tmp_path):
         second.start()
 
 
+NO_STORES = {
+    "stranger": "int nothing;",
+    "older": "const unsigned *retryd_store_plugin_v1(void) { static const unsigned old[64] = {0}; return old; }",
+    "other": """
+        #include <retryd/store.h>
+        static rt_code never(const struct retryd_store_config *config, rt_store **out, rt_err *err) {
+            return config == NULL || out == NULL ? RT_OK : rt_fail(err, RT_E_INVALID, 0, "opened");
+        }
+        static struct retryd_store_plugin plugin = RETRYD_STORE_PLUGIN("other", never);
+        __attribute__((constructor)) static void shrink(void) { plugin.rt_job_size = 1; }
+        RETRYD_STORE(plugin)
+    """,
+}
+
+
 @pytest.mark.parametrize("store, complaint", [
     ("plugin:{nowhere}", "nowhere.so: No such file or directory"),
     ("plugin:{text}", "cannot be loaded"),
     ("plugin:{stranger}", "is no store: it has no symbol retryd_store_plugin_v1"),
     ("plugin:{older}", "has to be built anew: it speaks version 0"),
+    ("plugin:{other}", "has to be built anew: it knows rt_job with 1 bytes, this retryd with 120"),
     ("plugin:{example}", "no file is named"),
     ("plugin:?x", "names no file"),
 ])
 def test_what_is_no_store_is_refused_in_words(example, tmp_path, store, complaint):
     (tmp_path / "text.so").write_text("no shared object")
-    sources = {"stranger": "int nothing;", "older": "const unsigned *retryd_store_plugin_v1(void)"
-               "{ static const unsigned old[64] = {0}; return old; }"}
-    for name, source in sources.items():
+    for name, source in NO_STORES.items():
         (tmp_path / f"{name}.c").write_text(source)
-        subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / f"{name}.so", tmp_path / f"{name}.c"], check=True)
-    files = {name: tmp_path / f"{name}.so" for name in ("nowhere", "text", "stranger", "older")}
+        subprocess.run(["cc", "-shared", "-fPIC", f"-I{ROOT}/include", "-o", tmp_path / f"{name}.so", tmp_path / f"{name}.c"],
+                       check=True)
+    files = {name: tmp_path / f"{name}.so" for name in ("nowhere", "text", *NO_STORES)}
     server = Retryd(tmp_path / "data", store=store.format(example=example, **files))
     with pytest.raises(AssertionError, match=complaint):
         server.start()
     assert server.process.returncode == 2
+
+
+def test_a_store_moves_into_it_and_back(example, start_retryd, tmp_path):
+    homes = [f"lmdb:{tmp_path / 'first'}", f"plugin:{example}?{tmp_path / 'kept.db'}", f"lmdb:{tmp_path / 'second'}"]
+    retryd = start_retryd(store=homes[0])
+    retryd.make_queue("q")
+    messages = sorted(retryd.send("q", *range(30)))
+    for source, target in zip(homes, homes[1:]):
+        retryd.stop()
+        size = ["--set", f"store.lmdb_map_bytes={retryd.settings['store.lmdb_map_bytes'] or '1T'}"]
+        moved = subprocess.run([BINARY, "migrate-store", source, target, *size], capture_output=True, text=True)
+        assert moved.returncode == 0, moved.stderr
+        retryd.store = target
+        retryd.start()
+        listed = retryd.get("/v2/queues/q/messages", params={"echo": "true", "limit": 20}).json()["messages"]
+        assert [message["id"] for message in listed] == messages[:20]
+        messages = sorted(messages + retryd.send("q", "one more"))
