@@ -80,6 +80,7 @@ static rt_code open_kafka(const rt_config *c, rt_str text, rt_store **out, rt_er
         .partitions = (uint32_t)c->kafka_partitions,
         .replication = (uint32_t)c->kafka_replication,
         .create_topics = c->kafka_create_topics,
+        .kept_ms = (int64_t)c->kafka_journal_kept_seconds * 1000,
     };
     if (code == RT_OK) code = rt_store_kafka_open(&cfg, out, err);
     if (properties.ptr != NULL) explicit_bzero(properties.ptr, properties.cap);

@@ -1,6 +1,7 @@
 """Kafka as the store: several nodes share the work, while they are killed, paused, added, and lose their folders, and the broker
 is stopped."""
 import itertools
+import json
 import random
 import shutil
 import signal
@@ -103,6 +104,82 @@ def test_while_no_broker_answers_nothing_is_acknowledged_and_it_says_why(kafka, 
     finally:
         kafka.start()
     wait_until(lambda: only.post("/v1/events/t", data="2").status_code == 202, 60, "the broker to be found again")
+
+
+# ---- topics for other tools -----------------------------------------------------------------------------------------------
+
+
+def rows(kafka, topic):
+    """The last record of each key: {key: (headers, value)}; what is no text is bent into some."""
+    found = {}
+    for line in kafka.kcat("-C", "-t", topic, "-e", "-o", "beginning", "-J").splitlines():
+        record = json.loads(line, strict=False)
+        words = record.get("headers") or []
+        found[record["key"]] = (dict(zip(words[::2], words[1::2])), record["payload"])
+    return found
+
+
+def test_the_retry_topic_says_what_there_is_in_headers_that_other_tools_read(kafka, node, prefix):
+    only = node(0)
+    put_type(only, "t", policy=backoff(600))
+    waits, gone = schedule(only, "t", "first"), schedule(only, "t", "second")
+    held = {job["id"]: job for job in claim(only, "t", limit=2, lease_s=60)}
+    end(only, held[waits], "fail")
+    end(only, held[gone], "finish")
+
+    def told():
+        jobs = {headers["rtd-id"]: headers for key, (headers, _) in rows(kafka, f"{prefix}.retry").items()
+                if key.startswith("job/") and headers}
+        done = jobs.get(gone, {}).get("rtd-state") == "done"
+        return jobs if done and jobs.get(waits, {}).get("rtd-attempt") == "1" else None
+
+    jobs = wait_until(told, 30, "the retry topic")
+    assert jobs[waits]["rtd-state"] == "scheduled"
+    assert jobs[waits]["rtd-type"] == "p/t"
+    assert int(jobs[waits]["rtd-due"]) > time.time() * 1000 + 500_000
+    bodies_there = [value for key, (_, value) in rows(kafka, f"{prefix}.retry").items() if key.startswith("body/") and value]
+    assert len(bodies_there) == 1 and "first" in bodies_there[0]  # that of the finished one is a tombstone
+
+
+def test_dead_calls_and_attempts_are_told_to_other_tools(kafka, node, prefix):
+    only = node(0)
+    put_type(only, "t", policy=backoff(0, attempts=1))
+    job = schedule(only, "t", "hello")
+    end(only, claim(only, "t")[0], "fail")
+    found = wait_until(lambda: rows(kafka, f"{prefix}.dlq").get(job), 30, "the dead-letter topic")
+    assert found[0]["rtd-state"] == "dead" and found[0]["rtd-reason"] == "exhausted"
+    assert found[0]["kafka_dlt-exception-message"] == "exhausted"
+    assert "hello" in found[1]
+    attempts = [json.loads(value) for _, _, key, _, value in kafka.records(f"{prefix}.audit") if key == job]
+    assert [attempt["id"] for attempt in attempts] == [f"{job}-1"]
+
+
+def test_a_new_node_begins_from_the_retry_topic_when_the_journal_is_gone(kafka, node, prefix, receiver):
+    first = node(0, **{"kafka.journal_kept_seconds": 1})
+    put_type(first, "t")
+    put_type(first, "push", target={"url": receiver.url("/hook")})
+    jobs = [schedule(first, "t", str(i), Order_Key=f"k{i % 3}") for i in range(30)]
+    done = claim(first, "t", limit=3, lease_s=60)
+    for job in done:
+        end(first, job, "finish")
+
+    def is_trimmed():
+        schedule(first, "push", "x")
+        first_record = kafka.kcat("-C", "-t", f"{prefix}.journal", "-o", "beginning", "-c", "1", "-f", "%o")
+        return int(first_record) > 30
+
+    wait_until(is_trimmed, 40, "the journal to be trimmed")
+    second = node(1)
+    for job in jobs:
+        assert second.get(f"/v1/jobs/{job}").json()["state"] == first.get(f"/v1/jobs/{job}").json()["state"]
+    ends = 3
+    while ends < 30:  # what is in line comes in order, whichever node is asked
+        for job in claim(second, "t", limit=3, lease_s=60, wait_ms=2000):
+            end(first if ends % 2 else second, job, "finish")
+            ends += 1
+    wait_until(lambda: all(second.get(f"/v1/jobs/{job}").json()["state"] == "done" for job in jobs), 20, "all to be done")
+    states = [each.get("/v1/event-types/t").json()["state"] for each in (first, second)]
+    assert states[0] == states[1]
 
 
 # ---- several nodes ------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ bool kafka_topics_make(kafka_topics *t) {
                             .retention = {.age_ms = INT64_MAX, .events = UINT64_MAX},
                             .partitions = 4,
                             .create_topics = true,
+                            .kept_ms = 600000,
                             .alone = true,
                         }};
     (void)snprintf(t->prefix, sizeof t->prefix, "store-%016llx", (unsigned long long)number);

@@ -122,19 +122,21 @@ static bool learn_end(rt_ks *s, rt_batch_end *end, rt_err *err) {
     return !s->copy.unsure;
 }
 
+rt_code rt_copy_save(rt_ks *s, rt_err *err) {
+    rt_batch_end end;
+    rt_store_commit(s->copy.local, ++s->copy.no);
+    if (!learn_end(s, &end, err)) return rt_fail(err, RT_E_UNAVAILABLE, 0, "the copy is being opened afresh");
+    return end == RT_BATCH_DURABLE ? RT_OK : RT_E_UNAVAILABLE;
+}
+
 rt_code rt_copy_commit(rt_ks *s, const rt_ledger *next, rt_err *err) {
     rt_buf note = {0};
     rt_ledger_encode(next, &note);
     rt_code code = note.failed ? rt_fail(err, RT_E_NOMEM, ENOMEM, "the copy")
                                : rt_store_lmdb_put_note(s->copy.local, rt_buf_str(&note), err);
     rt_buf_deinit(&note);
-    if (code != RT_OK) rt_store_abandon(s->copy.local);
-    rt_batch_end end = RT_BATCH_FAILED;
-    if (code == RT_OK) {
-        rt_store_commit(s->copy.local, ++s->copy.no);
-        if (!learn_end(s, &end, err)) code = rt_fail(err, RT_E_UNAVAILABLE, 0, "the copy is being opened afresh");
-        else if (end != RT_BATCH_DURABLE) code = RT_E_UNAVAILABLE;
-    }
+    if (code == RT_OK) code = rt_copy_save(s, err);
+    else rt_store_abandon(s->copy.local);
     if (code == RT_OK) s->ledger = *next;
     else s->copy.behind = true;
     return code;
@@ -151,6 +153,7 @@ rt_code rt_ks_read_on(rt_ks *s, rt_err *err) {
     if (s->own.tried > 0 && s->ledger.position >= s->own.tried) {
         s->own.seen = true;
         s->own.end = RT_BATCH_DURABLE;
+        s->dirty.incomplete = true; // what it changed was not noted
     }
     code = rt_journal_read_from(&s->journal, s->ledger.from, err);
     s->copy.behind = code != RT_OK;

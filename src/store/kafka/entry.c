@@ -64,6 +64,7 @@ static void add_op(rt_buf *out, const rt_op *op) {
         begin_op(out, op->kind, op->job.was != NULL, op->job.now != NULL);
         rt_pack_u64(out, ID_OF(&op->job));
         rt_pack_u64(out, VERSION_OF(&op->job));
+        if (op->job.was != NULL) rt_pack_u64(out, op->job.was->body);
         if (op->job.now == NULL) return;
         to = pack_room(out, RT_STORED_JOB_BYTES);
         if (to != NULL) rt_stored_write_job(to, op->job.now);
@@ -122,12 +123,25 @@ void rt_entry_add_change(rt_buf *out, const rt_change *change) {
     for (uint32_t i = 0; i < change->ops_count; i++) add_op(out, &change->ops[i]);
 }
 
-void rt_entry_add_tidy(rt_buf *out, const rt_retention *bounds, int64_t now_ms, uint32_t ops_max) {
+void rt_entry_add_dropped(rt_buf *dropped, bool is_job, uint64_t key) {
+    rt_pack_u8(dropped, is_job);
+    rt_pack_u64(dropped, key);
+}
+
+bool rt_entry_next_dropped(rt_unpack *u, bool *is_job, uint64_t *key) {
+    if (u->failed || u->rest.len < RT_ENTRY_DROPPED_BYTES) return false;
+    *is_job = rt_unpack_u8(u) == 1;
+    *key = rt_unpack_u64(u);
+    return true;
+}
+
+void rt_entry_add_tidy(rt_buf *out, const rt_retention *bounds, int64_t now_ms, uint32_t ops_max, rt_str dropped) {
     rt_pack_u8(out, ITEM_TIDY);
     rt_pack_i64(out, now_ms);
     rt_pack_u32(out, ops_max);
     rt_pack_i64(out, bounds->age_ms);
     rt_pack_u64(out, bounds->events);
+    rt_pack_str(out, dropped);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
@@ -151,6 +165,7 @@ bool rt_entry_next(rt_unpack *u, rt_entry_item *out) {
         out->ops_max = rt_unpack_u32(u);
         out->bounds.age_ms = rt_unpack_i64(u);
         out->bounds.events = rt_unpack_u64(u);
+        out->dropped = rt_unpack_str(u);
         if (out->ops_max < 2 || out->bounds.age_ms < 1 || out->bounds.events < 1) return refuse(u);
     } else {
         return refuse(u);
@@ -202,6 +217,7 @@ bool rt_entry_read_op(rt_unpack *u, rt_entry_op *op) {
     }
     if (once && op->was) return refuse(u);
     if (!once) op->was_version = rt_unpack_u64(u);
+    if (op->kind == RT_OP_JOB && op->was) op->was_body = rt_unpack_u64(u);
     const rt_str value = op->now ? rt_unpack_str(u) : RT_STR_EMPTY;
     if (u->failed || (!op->now && !is_next(op, 0)) || (op->now && !read_now(op, value))) return refuse(u);
     return true;

@@ -12,10 +12,12 @@
  *   FENCE    -                                 what this node wrote under a lower epoch, and comes later, does not count
  *
  *   item     u8 'C', u32 guards, u32 ops, then those     a change
- *            u8 'T', i64 now_ms, u32 ops_max, i64 age_ms, u64 events     history is trimmed
+ *            u8 'T', i64 now_ms, u32 ops_max, i64 age_ms, u64 events, str dropped     history is trimmed; dropped says what
+ *            goes, for each a u8 (1: a job, 0: an event) and its u64
  *   guard    u8 kind, str name, u64 version
  *   op       u8 kind, u8 flags (1: there was one, 2: there is one now), then
- *            job, queue, lease: u64 id, u64 version of the one before, str the one now (store/lmdb/stored.h)
+ *            job, queue, lease: u64 id, u64 version of the one before, str the one now (store/lmdb/stored.h); of a job
+ *            that was there before its body stands in between, as u64
  *            document: u8 kind, str name, u64 version of the one before, str the one now
  *            body: u64 id, str bytes; event: u64 seq, str
  * Numbers are little endian; str is a u32 length and the bytes. */
@@ -57,7 +59,10 @@ RT_MUST_USE bool rt_entry_read_head(rt_str *record, rt_entry_head *out);
 
 /* Out of memory shows in `out->failed`. */
 void rt_entry_add_change(rt_buf *out, const rt_change *change);
-void rt_entry_add_tidy(rt_buf *out, const rt_retention *bounds, int64_t now_ms, uint32_t ops_max);
+enum { RT_ENTRY_DROPPED_BYTES = 1 + 8 };
+void rt_entry_add_dropped(rt_buf *dropped, bool is_job, uint64_t key);
+bool rt_entry_next_dropped(rt_unpack *u, bool *is_job, uint64_t *key); /* false: there is no other */
+void rt_entry_add_tidy(rt_buf *out, const rt_retention *bounds, int64_t now_ms, uint32_t ops_max, rt_str dropped);
 
 /* ---- reading one --------------------------------------------------------------------------------------- */
 
@@ -67,6 +72,7 @@ typedef struct rt_entry_item {
     rt_retention bounds;  /* the trimming's … */
     int64_t now_ms;
     uint32_t ops_max;
+    rt_str dropped;
 } rt_entry_item;
 
 /* One op as it was written; `was` is known by its version only. Strings are lent from what is read. */
@@ -74,6 +80,7 @@ typedef struct rt_entry_op {
     rt_op_kind kind;
     bool was, now;
     uint64_t key, was_version; /* key: id or seq */
+    rt_id was_body;            /* of a job */
     rt_doc_kind doc_kind;
     rt_str name;               /* document */
     union {                    /* as it is now */

@@ -4,6 +4,9 @@
  *   ledger.c    what is remembered beside the records
  *   journal.c   lines to Kafka and back
  *   replay.c    a batch that was decided, by whomever, applied to the copy
+ *   dirty.c     records that the retry topic does not have yet
+ *   rows.c      records as they stand there
+ *   archive.c   writing it; restore.c: reading it
  *   intake.c    lines taken in, one after the other
  *   copy.c      the copy on this node's disk
  *   view.c      its views, and who shows which jobs to be taken
@@ -15,6 +18,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "store/kafka/dirty.h"
 #include "store/kafka/journal.h"
 #include "store/kafka/ledger.h"
 #include "store/kafka/share.h"
@@ -38,6 +42,8 @@ RT_MUST_USE rt_code rt_copy_renew(rt_ks *s, rt_err *err);
 void rt_copy_close(rt_ks *s);
 /* Ends the open batch together with the ledger as it is then. RT_OK: s->ledger is `next`. Otherwise it is behind. */
 RT_MUST_USE rt_code rt_copy_commit(rt_ks *s, const rt_ledger *next, rt_err *err);
+/* Ends the open batch as it is, with the ledger that was stored before. */
+RT_MUST_USE rt_code rt_copy_save(rt_ks *s, rt_err *err);
 /* The ledger as it is stored. */
 RT_MUST_USE rt_code rt_copy_read_ledger(rt_ks *s, rt_err *err);
 
@@ -63,6 +69,10 @@ typedef struct rt_ks_own {
     int64_t tried;     /* position that the copy has if it holds it; 0: not tried */
 } rt_ks_own;
 
+/* Ends the copy's open batch, the line at `offset` with these items, so that who cuts sees both or neither. */
+RT_MUST_USE rt_code rt_ks_commit(rt_ks *s, const rt_ledger *next, rt_str items, int64_t offset, rt_err *err);
+/* Everything before is in the retry topic. */
+void rt_ks_note_cut(rt_ks *s, int64_t cut);
 /* Takes in what has come, at most `max` lines. No batch of the copy is open. */
 rt_code rt_ks_take_in(rt_ks *s, uint32_t max, rt_err *err);
 /* Everything up to `high`, or until nothing comes any more. */
@@ -74,6 +84,13 @@ void rt_ks_note_time(rt_ks *s, int64_t at_ms);
 void rt_ks_wake(const rt_ks *s);
 /* Until something may have come, or so many ms are over. */
 void rt_ks_wait(rt_ks *s, int64_t wait_ms);
+
+/* archive.c: writes the retry topic, if this node is the one to do it. */
+typedef struct rt_archive rt_archive;
+RT_MUST_USE rt_code rt_archive_open(rt_ks *s, rt_archive **out, rt_err *err);
+void rt_archive_close(rt_archive *archive); /* NULL is a no-op */
+/* restore.c: fills the empty copy from the retry topic, ledger and all. RT_E_ABSENT: there is no cut in it. */
+RT_MUST_USE rt_code rt_ks_restore(rt_ks *s, rt_err *err);
 
 /* topics.c. Waits until the topics are there, and looks at them. */
 RT_MUST_USE rt_code rt_ks_topics(rt_ks *s, rt_err *err);
@@ -92,6 +109,7 @@ struct rt_ks {
     rt_kafka kafka;
     char *brokers, *dir, *properties;
     char journal_topic[RT_KAFKA_TOPIC_MAX + 1], retry_topic[RT_KAFKA_TOPIC_MAX + 1];
+    char dead_topic[RT_KAFKA_TOPIC_MAX + 1], audit_topic[RT_KAFKA_TOPIC_MAX + 1], open_topic[RT_KAFKA_TOPIC_MAX + 1];
     uint64_t node;
     uint32_t epoch;
     uint64_t line_no;
@@ -104,6 +122,11 @@ struct rt_ks {
     uint32_t slot;
     bool joined;
     _Atomic int64_t cut;      /* everything before is in the retry topic */
+    int64_t note_below;       /* lines before are only read to know what they changed */
+    int64_t cut_noted;        /* the last one that a line told */
+    pthread_mutex_t cut_lock; /* guards `dirty`, and that it fits what a view of the copy shows */
+    rt_dirty dirty;
+    rt_archive *archive;      /* NULL: not open */
     uint32_t partitions;      /* that the retry topic has */
     rt_ks_view batch_view;
     bool open;                /* a batch; the copy's is open too */
@@ -117,6 +140,7 @@ struct rt_ks {
     bool ended;
     rt_batch_end end;
     rt_err why;
+    bool looked_again;        /* the last batch was decided again, and had nothing to write */
     bool woken;               /* others have written */
     _Atomic int64_t at_ms;    /* the latest time that a node has written */
     rt_share *share;          /* NULL: all is ours */

@@ -22,6 +22,24 @@ void rt_ks_note_time(rt_ks *s, int64_t at_ms) {
     if (at_ms > atomic_load(&s->at_ms)) atomic_store(&s->at_ms, at_ms);
 }
 
+rt_code rt_ks_commit(rt_ks *s, const rt_ledger *next, rt_str items, int64_t offset, rt_err *err) {
+    (void)pthread_mutex_lock(&s->cut_lock);
+    const rt_code code = rt_copy_commit(s, next, err);
+    if (code == RT_OK) rt_dirty_add(&s->dirty, items, offset);
+    (void)pthread_mutex_unlock(&s->cut_lock);
+    return code;
+}
+
+void rt_ks_note_cut(rt_ks *s, int64_t cut) {
+    if (cut > atomic_load(&s->cut)) atomic_store(&s->cut, cut);
+    rt_dirty rest = {0};
+    (void)pthread_mutex_lock(&s->cut_lock);
+    rt_dirty_add_since(&rest, &s->dirty, cut);
+    rt_dirty_deinit(&s->dirty);
+    s->dirty = rest;
+    (void)pthread_mutex_unlock(&s->cut_lock);
+}
+
 /* ---- one line ------------------------------------------------------------------------------------------ */
 
 typedef struct line {
@@ -44,7 +62,7 @@ static rt_code take_batch(rt_ks *s, const line *l, rt_str items, rt_ledger *next
     const bool own = l->ours && l->head.no == s->own.no;
     if (code == RT_OK) {
         if (own) s->own.tried = next->position;
-        code = rt_copy_commit(s, next, &why);
+        code = rt_ks_commit(s, next, items, l->offset, &why);
     } else {
         rt_store_abandon(s->copy.local); // if it does not count, the ledger is stored with the next one that does
     }
@@ -102,12 +120,24 @@ static rt_code take_line(rt_ks *s, const line *l, rt_err *err) {
     case RT_ENTRY_KIND_END: break;
     }
     if (code != RT_OK) return code;
+    if (next.cut > s->cut_noted) {
+        s->cut_noted = next.cut;
+        rt_ks_note_cut(s, next.cut);
+    }
     s->ledger = next;
     rt_ks_note_time(s, next.at_ms);
     return RT_OK;
 }
 
 /* ---- records ------------------------------------------------------------------------------------------- */
+
+static void note_again(rt_ks *s, const line *l) {
+    rt_ledger unused = s->ledger;
+    const rt_str items = take_books(&unused, l->payload);
+    (void)pthread_mutex_lock(&s->cut_lock);
+    rt_dirty_add(&s->dirty, items, l->offset);
+    (void)pthread_mutex_unlock(&s->cut_lock);
+}
 
 static rt_code take_record(rt_ks *s, int64_t offset, rt_str record, rt_err *err) {
     if (offset > s->ledger.position) {
@@ -122,7 +152,11 @@ static rt_code take_record(rt_ks *s, int64_t offset, rt_str record, rt_err *err)
         s->copy.behind = true;
         return rt_fail(err, RT_E_NOMEM, ENOMEM, "a line of the journal");
     }
-    if (offset < s->ledger.position) return RT_OK; // the copy has it already
+    if (offset < s->ledger.position) { // the copy has it already, but the retry topic may not
+        const bool unknown = offset < s->note_below && offset >= s->ledger.cut;
+        if (unknown && end == RT_PARTS_WHOLE && l.head.kind == RT_ENTRY_BATCH) note_again(s, &l);
+        return RT_OK;
+    }
     l.ours = l.head.node == s->node;
     if (end == RT_PARTS_WHOLE) return take_line(s, &l, err);
     s->ledger.position = offset + 1;
@@ -139,6 +173,8 @@ rt_code rt_ks_take_in(rt_ks *s, uint32_t max, rt_err *err) {
         if (code == RT_E_AGAIN) return RT_OK;
         if (code != RT_OK) {
             s->copy.behind = true;
+            if (code == RT_E_ABSENT)
+                (void)rt_fail(err, code, 0, "this node was away for longer than kafka.journal_kept_seconds: restart it");
             return code;
         }
         code = take_record(s, m->offset, (rt_str){.ptr = m->payload, .len = m->len}, err);

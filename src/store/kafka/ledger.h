@@ -31,6 +31,9 @@ void rt_ledger_init(rt_ledger *l);
 void rt_ledger_encode(const rt_ledger *l, rt_buf *out);
 RT_MUST_USE bool rt_ledger_decode(rt_str note, rt_ledger *out);
 
+/* Where reading has to begin: at lines that have not ended, or that the retry topic does not have. */
+static inline int64_t rt_ledger_start(const rt_ledger *l) { return l->from < l->cut ? l->from : l->cut; }
+
 void rt_ledger_fence(rt_ledger *l, uint64_t node, uint32_t epoch);
 bool rt_ledger_is_fenced(const rt_ledger *l, uint64_t node, uint32_t epoch);
 

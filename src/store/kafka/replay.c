@@ -116,8 +116,8 @@ rt_code rt_replay(rt_store *local, rt_str items, rt_arena *arena, rt_err *err) {
     rt_entry_item item;
     rt_code code = RT_OK;
     while (code == RT_OK && rt_entry_next(&u, &item)) {
-        bool wrote;
-        if (item.is_tidy) (void)rt_store_lmdb_tidy(local, &item.bounds, item.now_ms, item.ops_max, &wrote);
+        if (item.is_tidy)
+            (void)rt_store_lmdb_tidy(local, &item.bounds, item.now_ms, item.ops_max, NULL, NULL);
         else code = replay_change(&r, &item, &u);
         rt_arena_clear(arena);
     }

@@ -16,6 +16,8 @@ enum {
     OPEN_WAIT_MS = 30000,
     TAKE_IN_LINES = 1000,          /* before a batch */
     FENCE_AGAIN_MS = 500,
+    LOOK_WAIT_MS = 1000,
+    CATCH_UP_TRIES = 5,
     BOOKS_BYTES = 8 + 8,           /* of a batch's line, before its items */
     LINE_BYTES_MAX = RT_ENTRY_BYTES_MAX / 2, /* a batch that has more takes only what frees … */
     CLOCK_AHEAD_MS = 5000          /* a node's clock that is further ahead than that is not followed */
@@ -85,7 +87,14 @@ static void end_at_once(rt_ks *s) {
     s->own.tried = next.position;
     s->open = false;
     rt_err err;
-    if (rt_copy_commit(s, &next, &err) != RT_OK) return; // it counts; the copy takes it in like any other line
+    const rt_str line = rt_buf_str(&s->line);
+    const rt_str items = {.ptr = line.ptr + BOOKS_BYTES, .len = line.len - BOOKS_BYTES};
+    // If this disk fails, the line counts all the same: the copy takes it in like any other.
+    if (rt_ks_commit(s, &next, items, s->journal.sent.last, &err) != RT_OK) return;
+    if (next.cut > s->cut_noted) {
+        s->cut_noted = next.cut;
+        rt_ks_note_cut(s, next.cut);
+    }
     end_batch(s, RT_BATCH_DURABLE);
 }
 
@@ -136,6 +145,20 @@ static void go_on(rt_ks *s) {
     if (s->stage == RT_KS_FENCING) go_on_fencing(s);
 }
 
+/* What was refused was refused on what the copy holds: has another node written since? */
+static rt_batch_end end_of_empty(rt_ks *s) {
+    int64_t low, high;
+    if (s->share == NULL || !s->open) return RT_BATCH_DURABLE;
+    if (s->looked_again) { // once: others may be writing all the time
+        s->looked_again = false;
+        return RT_BATCH_DURABLE;
+    }
+    if (rt_journal_range(&s->journal, &low, &high, LOOK_WAIT_MS, &s->why) != RT_OK) return RT_BATCH_FAILED;
+    s->looked_again = high > s->ledger.position;
+    if (s->looked_again) (void)rt_fail(&s->why, RT_E_CONFLICT, 0, "another node has written meanwhile");
+    return s->looked_again ? RT_BATCH_CONFLICT : RT_BATCH_DURABLE;
+}
+
 /* What only now is known goes where room was left for it. */
 static void write_books(rt_ks *s) {
     const uint64_t books[] = {s->counter, (uint64_t)atomic_load(&s->cut)};
@@ -148,7 +171,9 @@ static void commit(rt_store *store, uint64_t batch_no) {
     RT_ASSERT(!s->ended);
     s->commit_no = batch_no;
     if (!s->open || !s->wrote || s->broken) {
-        end_batch(s, s->broken ? RT_BATCH_FAILED : RT_BATCH_DURABLE);
+        const rt_batch_end end = s->broken ? RT_BATCH_FAILED : end_of_empty(s);
+        end_batch(s, end);
+        if (end == RT_BATCH_CONFLICT) rt_ks_wait(s, LOOK_WAIT_MS); // for what it was that others wrote
         return;
     }
     write_books(s);
@@ -214,6 +239,8 @@ static rt_code apply(rt_store *store, const rt_change *change, rt_err *err) {
     if (change->import != NULL) return rt_fail(err, RT_E_INVALID, 0, "nothing can be copied into this store");
     const size_t len = s->line.len;
     if (len > LINE_BYTES_MAX && !change->frees) return rt_fail(err, RT_E_FULL, 0, "the batch is full");
+    if (s->dirty.count > RT_DIRTY_MAX && !change->frees)
+        return rt_fail(err, RT_E_FULL, 0, "%s has not been written for too long", s->retry_topic);
     // Before it is applied: afterwards, strings that the batch's view lent are gone.
     rt_entry_add_change(&s->line, change);
     if (s->line.failed || s->line.len > RT_ENTRY_BYTES_MAX) {
@@ -234,19 +261,25 @@ static rt_code apply(rt_store *store, const rt_change *change, rt_err *err) {
     return code;
 }
 
+static void note_dropped(void *ctx, bool is_job, uint64_t key) { rt_entry_add_dropped(ctx, is_job, key); }
+
 static bool tidy(rt_store *store, int64_t at_ms, uint32_t ops_max) {
     rt_ks *s = ks_of(store);
     rt_err err;
-    bool wrote;
+    rt_buf dropped = {0};
     if (batch(store, &err) == NULL || s->broken) return false;
-    const bool more = rt_store_lmdb_tidy(s->copy.local, &s->cfg.retention, at_ms, ops_max, &wrote);
-    if (!wrote) return more;
-    rt_entry_add_tidy(&s->line, &s->cfg.retention, at_ms, ops_max);
-    s->wrote = true;
-    if (s->line.failed) {
+    const bool more =
+        rt_store_lmdb_tidy(s->copy.local, &s->cfg.retention, at_ms, ops_max, note_dropped, &dropped);
+    if (dropped.len > 0) {
+        rt_entry_add_tidy(&s->line, &s->cfg.retention, at_ms, ops_max, rt_buf_str(&dropped));
+        s->wrote = true;
+    }
+    if (s->line.failed || dropped.failed) {
+        s->line.failed = false;
         s->broken = true;
         (void)rt_fail(&s->why, RT_E_NOMEM, ENOMEM, "batch");
     }
+    rt_buf_deinit(&dropped);
     return more;
 }
 
@@ -275,11 +308,14 @@ static bool woken(rt_store *store) {
 
 static void close_store(rt_store *store) {
     rt_ks *s = ks_of(store);
+    rt_archive_close(s->archive);
     rt_share_close(s->share);
     forget_batch(s);
     rt_journal_close(&s->journal);
     rt_copy_close(s);
     rt_parts_deinit(&s->parts);
+    rt_dirty_deinit(&s->dirty);
+    (void)pthread_mutex_destroy(&s->cut_lock);
     rt_arena_deinit(&s->arena);
     rt_buf_deinit(&s->line);
     if (s->base.fd >= 0) (void)close(s->base.fd);
@@ -322,6 +358,7 @@ static rt_code keep_config(rt_ks *s, const rt_store_kafka_config *cfg, rt_err *e
 
 static rt_code init(rt_ks *s, const rt_store_kafka_config *cfg, rt_err *err) {
     s->base = (rt_store){.ops = &OPS, .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    (void)pthread_mutex_init(&s->cut_lock, NULL); // cannot fail on Linux
     const rt_code code = keep_config(s, cfg, err);
     if (code != RT_OK) return code;
     s->epoch = 1;
@@ -333,6 +370,9 @@ static rt_code init(rt_ks *s, const rt_store_kafka_config *cfg, rt_err *err) {
         return rt_fail(err, RT_E_INVALID, 0, "\"%.80s\" cannot begin a topic's name", cfg->prefix);
     (void)snprintf(s->journal_topic, sizeof s->journal_topic, "%s.journal", cfg->prefix);
     (void)snprintf(s->retry_topic, sizeof s->retry_topic, "%s.retry", cfg->prefix);
+    (void)snprintf(s->dead_topic, sizeof s->dead_topic, "%s.dlq", cfg->prefix);
+    (void)snprintf(s->audit_topic, sizeof s->audit_topic, "%s.audit", cfg->prefix);
+    (void)snprintf(s->open_topic, sizeof s->open_topic, "%s.circuit.open", cfg->prefix);
     return RT_OK;
 }
 
@@ -358,17 +398,33 @@ static rt_code join(rt_ks *s, rt_err *err) {
     return rt_fail(err, RT_E_UNAVAILABLE, 0, "%s cannot be read", s->journal_topic);
 }
 
-/* From where the copy is, or from the beginning, to the journal's end. */
-static rt_code catch_up(rt_ks *s, rt_err *err) {
+/* From where the copy is, or from the retry topic's last cut, to the journal's end. RT_E_ABSENT: lines that it needs went
+ * while it was at it. */
+static rt_code try_to_catch_up(rt_ks *s, bool renew, rt_err *err) {
     int64_t low, high;
     rt_code code = rt_journal_range(&s->journal, &low, &high, OPEN_WAIT_MS, err);
     if (code != RT_OK) return code;
-    if (s->ledger.position > high || s->ledger.from < low) code = rt_copy_renew(s, err);
-    if (code == RT_OK && s->ledger.from < low)
-        code = rt_fail(err, RT_E_CORRUPT, 0, "%s begins at %lld, and nothing says what was before", s->journal_topic,
-                       (long long)low);
-    if (code == RT_OK) code = rt_journal_read_from(&s->journal, s->ledger.from, err);
+    if (renew || s->ledger.position > high || s->ledger.from < low) {
+        rt_parts_deinit(&s->parts);
+        rt_dirty_deinit(&s->dirty);
+        code = rt_copy_renew(s, err);
+        if (code == RT_OK && low > 0) code = rt_ks_restore(s, err);
+        if (code == RT_E_ABSENT)
+            return rt_fail(err, RT_E_CORRUPT, 0, "%s begins at %lld, and there is no cut in %s", s->journal_topic,
+                           (long long)low, s->retry_topic);
+        if (code != RT_OK) return code;
+        if (s->ledger.from < low) return rt_fail(err, RT_E_ABSENT, 0, "%s was cut off meanwhile", s->journal_topic);
+    }
+    if (s->ledger.cut < low) s->ledger.cut = low; // nothing is deleted before the retry topic has it
+    s->note_below = s->ledger.position;
+    code = rt_journal_read_from(&s->journal, rt_ledger_start(&s->ledger), err);
     return code == RT_OK ? rt_ks_catch_up(s, high, err) : code;
+}
+
+static rt_code catch_up(rt_ks *s, rt_err *err) {
+    rt_code code = try_to_catch_up(s, false, err);
+    for (int i = 1; i < CATCH_UP_TRIES && code == RT_E_ABSENT; i++) code = try_to_catch_up(s, true, err);
+    return code == RT_E_ABSENT ? RT_E_UNAVAILABLE : code;
 }
 
 rt_code rt_store_kafka_open(const rt_store_kafka_config *cfg, rt_store **out, rt_err *err) {
@@ -385,12 +441,13 @@ rt_code rt_store_kafka_open(const rt_store_kafka_config *cfg, rt_store **out, rt
     if (code == RT_OK) code = join(s, err);
     if (code == RT_OK && !cfg->alone)
         code = rt_share_open(&s->kafka, s->retry_topic, s->retry_topic, s->partitions, s->base.fd, &s->share, err);
+    if (s->ledger.cut > atomic_load(&s->cut)) atomic_store(&s->cut, s->ledger.cut);
+    s->base.tag = s->ledger.tag;
+    if (code == RT_OK) code = rt_archive_open(s, &s->archive, err);
     if (code != RT_OK) {
         close_store(&s->base);
         return code;
     }
-    atomic_store(&s->cut, s->ledger.cut);
-    s->base.tag = s->ledger.tag;
     s->base.sole_owner = cfg->alone;
     *out = &s->base;
     return RT_OK;

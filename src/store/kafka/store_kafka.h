@@ -23,6 +23,8 @@ typedef struct rt_store_kafka_config {
                             * RT_STORE_KAFKA_PARTITIONS_MAX */
     uint32_t replication;  /* of topics that are made; 0: as the brokers have it */
     bool create_topics;
+    int64_t kept_ms;       /* the journal keeps lines so long after they are in the retry topic: a node that is behind by
+                            * more begins again from that topic */
     bool alone;            /* takes all jobs, without asking other nodes */
 } rt_store_kafka_config;
 

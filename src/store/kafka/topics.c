@@ -22,6 +22,7 @@ static const topic_config RETRY[] = {
     {"min.compaction.lag.ms", "60000", false},
     {"delete.retention.ms", "86400000", false}, // a node that reads from the beginning must meet each tombstone
 };
+static const topic_config OPEN[] = {{"cleanup.policy", "compact", false}};
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
 /* ---- admin requests ------------------------------------------------------------------------------------ */
@@ -56,11 +57,13 @@ static void finish(request *r) {
 
 /* ---- making -------------------------------------------------------------------------------------------- */
 
+/* 0 partitions: as many as the brokers give. */
 static rt_code make_topic(rt_ks *s, const char *name, uint32_t partitions, const topic_config *configs, size_t count,
                           rt_err *err) {
     char why[100];
     const int replication = s->cfg.replication == 0 ? -1 : (int)s->cfg.replication;
-    rd_kafka_NewTopic_t *topic = rd_kafka_NewTopic_new(name, (int)partitions, replication, why, sizeof why);
+    const int spread = partitions == 0 ? -1 : (int)partitions;
+    rd_kafka_NewTopic_t *topic = rd_kafka_NewTopic_new(name, spread, replication, why, sizeof why);
     if (topic == NULL) return rt_fail(err, RT_E_INVALID, 0, "%s: %s", name, why);
     for (size_t i = 0; i < count; i++) (void)rd_kafka_NewTopic_set_config(topic, configs[i].name, configs[i].value);
     request r = begin(s, RD_KAFKA_ADMIN_OP_CREATETOPICS);
@@ -153,6 +156,9 @@ rt_code rt_ks_topics(rt_ks *s, rt_err *err) {
     if (s->cfg.create_topics) {
         code = make_topic(s, s->journal_topic, 1, JOURNAL, COUNT(JOURNAL), err);
         if (code == RT_OK) code = make_topic(s, s->retry_topic, s->cfg.partitions, RETRY, COUNT(RETRY), err);
+        if (code == RT_OK) code = make_topic(s, s->dead_topic, 0, NULL, 0, err);
+        if (code == RT_OK) code = make_topic(s, s->audit_topic, 0, NULL, 0, err);
+        if (code == RT_OK) code = make_topic(s, s->open_topic, 0, OPEN, COUNT(OPEN), err);
     }
     if (code == RT_OK) code = check_topic(s, s->journal_topic, JOURNAL, COUNT(JOURNAL), err);
     if (code == RT_OK) code = check_topic(s, s->retry_topic, RETRY, COUNT(RETRY), err);

@@ -65,6 +65,8 @@ struct rt_lmdb {
     rt_body_use *uses;
     uint32_t uses_count;
     rt_lmdb_views views;
+    rt_lmdb_dropped *dropped; /* NULL: nobody wants to know what trimming takes away */
+    void *dropped_ctx;
 };
 
 /* The cursor of a tree, to be positioned. */

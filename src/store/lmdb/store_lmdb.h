@@ -39,8 +39,16 @@ enum { RT_LMDB_NOTE_MAX = 64 << 10 };
 RT_MUST_USE rt_code rt_store_lmdb_put_note(rt_store *store, rt_str note, rt_err *err);
 /* The note as of `view`, one of this store's; lent like its records. RT_E_ABSENT: there never was one. */
 RT_MUST_USE rt_code rt_store_lmdb_note(rt_view *view, rt_str *out);
-/* rt_store_tidy with bounds of its own. *wrote: it changed something. */
-bool rt_store_lmdb_tidy(rt_store *store, const rt_retention *bounds, int64_t now_ms, uint32_t ops_max, bool *wrote);
+/* Called per event and job that trimming took away. */
+typedef void rt_lmdb_dropped(void *ctx, bool is_job, uint64_t key);
+/* rt_store_tidy with bounds of its own. `dropped` may be NULL. */
+bool rt_store_lmdb_tidy(rt_store *store, const rt_retention *bounds, int64_t now_ms, uint32_t ops_max,
+                        rt_lmdb_dropped *dropped, void *ctx);
+/* Puts a body, whether or not there is one, for as many jobs as `users` says; 0: takes it away. Within the open batch. For
+ * a store that is filled by changes with an import, in any order. */
+RT_MUST_USE rt_code rt_store_lmdb_put_body(rt_store *store, rt_id id, rt_str bytes, uint64_t users, rt_err *err);
+/* The same for an event; `value` NULL: it goes. Otherwise as stored.h has it. */
+RT_MUST_USE rt_code rt_store_lmdb_put_event(rt_store *store, uint64_t seq, const rt_str *value, rt_err *err);
 RT_MUST_USE rt_code rt_store_lmdb_sync(rt_store *store, rt_err *err); /* all commits so far are on stable storage */
 
 #endif

@@ -28,10 +28,12 @@ static int drop_event(rt_lmdb *s, MDB_cursor *cursor, const rt_event *event, uin
     *writes += 1;
     if (rc != 0) return rc;
     rc = rt_lmdb_find_job(&s->batch, event->job, &job);
+    if (s->dropped != NULL) s->dropped(s->dropped_ctx, false, event->seq);
     // A job that cannot be read must not keep all history for ever.
     if (rc == MDB_NOTFOUND || rc == MDB_CORRUPTED) return 0;
     if (rc != 0 || job.state != RT_JOB_DONE || job.last_event != event->seq) return rc;
     *writes += 1;
+    if (s->dropped != NULL) s->dropped(s->dropped_ctx, true, job.id);
     return rt_lmdb_write_job(s, &job, NULL);
 }
 
