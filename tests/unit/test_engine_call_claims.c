@@ -250,6 +250,31 @@ static void ends__let_the_next_of_their_lines_go(void **state) {
     assert_int_equal(kit_job(k, ids[3]).state, RT_JOB_FREE);
 }
 
+/* What dies on a joins the line on b that another of the same request leaves. */
+static void ends__may_join_and_leave_one_line(void **state) {
+    kit *k = *state;
+    rt_call_type like = call_type_pull();
+    like.policy = RT_CALL_BACKOFF;
+    like.max_attempts = 1;
+    assert_int_equal(call_put(k, "b", like), RT_OK);
+    like.dead_type = RT_STR("b");
+    assert_int_equal(call_put(k, "a", like), RT_OK);
+    (void)call_schedule(k, "a", "key");
+    (void)call_schedule(k, "b", "key");
+    const rt_call_claim a = call_claim(k, "a", 1), b = call_claim(k, "b", 1);
+    rt_call_end ends[2] = {{.id = a.calls[0].job.id, .token = a.calls[0].token},
+                           {.id = b.calls[0].job.id, .token = b.calls[0].token}};
+    assert_int_equal(end_calls(k, ends, 2, RT_CALL_FAIL), RT_OK);
+    assert_int_equal(kit_job(k, ends[0].id).state, RT_JOB_DONE);
+    assert_int_equal(kit_job(k, ends[1].id).state, RT_JOB_DEAD);
+    const rt_call_claim next = call_claim(k, "b", 20);
+    assert_int_equal(next.count, 1);
+    assert_int_equal(next.calls[0].call.past, ends[0].id);
+    assert_int_equal(call_finish(k, next.calls[0].job.id, next.calls[0].token), RT_OK);
+    (void)call_schedule(k, "b", "key"); // the line is as it should be
+    assert_int_equal(call_claim(k, "b", 20).count, 1);
+}
+
 static void ends__of_a_hundred_are_one_change(void **state) {
     kit *k = *state;
     put_pull(k);
@@ -441,6 +466,7 @@ int main(void) {
         KIT_BOTH(ends__each_have_a_verdict_of_their_own),
         KIT_BOTH(ends__fail_release_and_extend_as_one_does),
         KIT_BOTH(ends__let_the_next_of_their_lines_go),
+        KIT_BOTH(ends__may_join_and_leave_one_line),
         KIT_BOTH(ends__of_a_hundred_are_one_change),
         KIT_BOTH(end__fail_follows_the_policy_and_may_be_repeated),
         KIT_BOTH(end__fail_may_ask_for_a_time_or_give_up),

@@ -127,6 +127,31 @@ static rt_code release(rt_tx *tx, rt_id id, int64_t due_ms) {
     return RT_OK;
 }
 
+/* The view does not show who has joined within this change: the first of them is a job that the change inserts. */
+static rt_code release_joined(rt_tx *tx, rt_str line_name, rt_id *id) {
+    const rt_doc *place = NULL;
+    for (uint32_t i = 0; i < tx->ops_count && place == NULL; i++) {
+        const rt_op *op = &tx->ops[i];
+        const rt_doc *put = op->kind == RT_OP_DOC && op->doc.was == NULL ? op->doc.now : NULL;
+        if (put != NULL && put->kind == RT_DOC_CALL_PLACE && rt_str_starts(put->name, line_name)) place = put;
+    }
+    if (place == NULL) return RT_E_CORRUPT;
+    *id = rt_get_be64((const unsigned char *)place->name.ptr + 16);
+    rt_unpack u = {.rest = place->value};
+    const int64_t due_ms = rt_unpack_i64(&u);
+    for (uint32_t i = 0; i < tx->ops_count; i++) {
+        rt_op *op = &tx->ops[i];
+        if (op->kind != RT_OP_JOB || op->job.was != NULL || op->job.now->id != *id) continue;
+        rt_job *now = rt_arena_alloc(tx->arena, sizeof *now);
+        if (now == NULL) return no_memory(tx);
+        *now = *op->job.now;
+        rt_call_place(tx, now, due_ms);
+        op->job.now = now;
+        return RT_OK;
+    }
+    return RT_E_CORRUPT;
+}
+
 rt_code rt_line_leave(rt_tx *tx, const rt_job *job) {
     if (job->key_hash == 0) return RT_OK;
     line l;
@@ -143,8 +168,9 @@ rt_code rt_line_leave(rt_tx *tx, const rt_job *job) {
         search s = {.but = job->id};
         const rt_str prefix = {.ptr = name.ptr, .len = LINE_LEN};
         code = rt_view_docs(tx->view, RT_DOC_CALL_PLACE, prefix, RT_STR_EMPTY, look, &s);
-        if (code == RT_OK && (s.found == 0 || s.corrupt)) code = RT_E_CORRUPT;
-        if (code == RT_OK) code = release(tx, s.found, s.due_ms);
+        if (code == RT_OK && s.corrupt) code = RT_E_CORRUPT;
+        if (code == RT_OK)
+            code = s.found == 0 ? release_joined(tx, prefix, &s.found) : release(tx, s.found, s.due_ms);
         if (code != RT_OK) return code;
         l.head = s.found;
     }
