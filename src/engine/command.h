@@ -77,6 +77,8 @@ void rt_tx_change_doc(rt_tx *tx, rt_op *op, const rt_doc *now);
 void rt_tx_change_queue(rt_tx *tx, rt_op *op, const rt_queue *now); /* not NULL */
 /* The document was read (version 0: was absent) and the decision rests on it. */
 void rt_tx_guard(rt_tx *tx, rt_doc_kind kind, rt_str name, uint64_t version);
+/* It is about to be read, with those of other jobs: where reading takes a round trip, all of them come in one. */
+void rt_tx_want_body(rt_tx *tx, rt_id body);
 rt_id rt_tx_new_id(rt_tx *tx);
 /* Commands that wait for `topic` may find something after this change. Too many of them: all are told. */
 void rt_tx_tell(rt_tx *tx, uint64_t topic);

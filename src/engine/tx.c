@@ -130,6 +130,11 @@ void rt_tx_guard(rt_tx *tx, rt_doc_kind kind, rt_str name, uint64_t version) {
     tx->guards[tx->guards_count++] = (rt_guard){.kind = kind, .name = name, .version = version};
 }
 
+void rt_tx_want_body(rt_tx *tx, rt_id body) {
+    rt_str unused;
+    if (tx->store->loads) (void)!rt_view_body(tx->view, body, &unused); // who reads it hears what is wrong with it
+}
+
 rt_id rt_tx_new_id(rt_tx *tx) { return rt_store_new_id(tx->store); }
 
 void rt_tx_tell(rt_tx *tx, uint64_t topic) {

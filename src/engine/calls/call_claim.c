@@ -4,7 +4,10 @@
 #include "engine/calls/circuit.h"
 #include "engine/job.h"
 
-enum { SET_ASIDE_MAX = 64 }; /* calls that are too old, ended by one claim */
+enum {
+    SET_ASIDE_MAX = 64,       /* calls that are too old, ended by one claim */
+    CLAIM_BYTES_MAX = 4 << 20 /* a claim ends behind the call that passes this: its answer is held in memory */
+};
 
 /* ---- choosing ------------------------------------------------------------------------------------------ */
 
@@ -14,6 +17,7 @@ typedef struct picking {
     rt_job jobs[RT_LEASE_JOBS_MAX];
     rt_job old[SET_ASIDE_MAX];
     uint32_t count, max, old_count;
+    uint64_t bytes;
 } picking;
 
 static bool pick(void *ctx, const rt_job *job) {
@@ -23,7 +27,9 @@ static bool pick(void *ctx, const rt_job *job) {
         return p->old_count < SET_ASIDE_MAX;
     }
     p->jobs[p->count++] = *job;
-    return p->count < p->max;
+    rt_tx_want_body(p->tx, job->body);
+    p->bytes += job->body_bytes;
+    return p->count < p->max && p->bytes < CLAIM_BYTES_MAX;
 }
 
 /* How many the type lets go now. */
@@ -95,7 +101,7 @@ static rt_code claim(rt_tx *tx, rt_call_claim *c, const rt_queue *queue, const r
     *p = (picking){.tx = tx, .type = type};
     rt_code code = room_of(tx, c, queue, type, &p->max);
     if (code != RT_OK || p->max == 0) return code;
-    const rt_job_range range = {.index = RT_INDEX_FREE, .queue = queue->id, .to_take = true};
+    const rt_job_range range = {.index = RT_INDEX_FREE, .queue = queue->id, .to_take = true, .want = p->max};
     code = rt_view_jobs(tx->view, &range, pick, p);
     for (uint32_t i = 0; i < p->old_count && code == RT_OK; i++)
         code = rt_call_give_up(tx, &p->old[i], type, RT_REASON_EXPIRED);

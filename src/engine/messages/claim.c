@@ -78,6 +78,7 @@ static bool pick(void *ctx, const rt_job *job) {
         return ++p->set_aside < SET_ASIDE_MAX;
     }
     p->c->messages[p->c->count++].job = *job;
+    rt_tx_want_body(p->tx, job->body);
     return p->c->count < p->c->limit;
 }
 
@@ -139,7 +140,7 @@ static rt_code decide_create(rt_tx *tx, rt_command *cmd) {
         p.worn = rt_arena_alloc(tx->arena, SET_ASIDE_MAX * sizeof *p.worn);
         if (p.worn == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a claim");
     }
-    const rt_job_range range = {.index = RT_INDEX_FREE, .queue = queue.jobs, .to_take = true};
+    const rt_job_range range = {.index = RT_INDEX_FREE, .queue = queue.jobs, .to_take = true, .want = c->limit};
     code = rt_view_jobs(tx->view, &range, pick, &p);
     if (code == RT_OK) code = move_worn(&p, c->tenant);
     if (code != RT_OK || c->count == 0) return code;

@@ -179,15 +179,16 @@ void rt_messages_delete_init(rt_messages_delete *c) {
 /* ---- popping ----------------------------------------------------------------------------------------- */
 
 typedef struct popping {
+    rt_tx *tx;
     rt_pop *c;
-    int64_t now_ms;
 } popping;
 
 static bool add_free(void *ctx, const rt_job *job) {
     const popping *p = ctx;
     // Those whose time is over are passed over: the sweep ends them.
-    if (job->expires_ms > 0 && job->expires_ms <= p->now_ms) return true;
+    if (job->expires_ms > 0 && job->expires_ms <= p->tx->now_ms) return true;
     p->c->messages[p->c->count++].job = *job;
+    rt_tx_want_body(p->tx, job->body);
     return p->c->count < p->c->limit;
 }
 
@@ -204,8 +205,8 @@ static rt_code decide_pop(rt_tx *tx, rt_command *cmd) {
     bool paused;
     code = rt_queue_is_paused(tx, queue.jobs, &paused);
     if (code != RT_OK || paused) return code;
-    const rt_job_range range = {.index = RT_INDEX_FREE, .queue = queue.jobs, .to_take = true};
-    popping p = {.c = c, .now_ms = tx->now_ms};
+    const rt_job_range range = {.index = RT_INDEX_FREE, .queue = queue.jobs, .to_take = true, .want = c->limit};
+    popping p = {.tx = tx, .c = c};
     code = rt_view_jobs(tx->view, &range, add_free, &p);
     for (uint32_t i = 0; i < c->count && code == RT_OK; i++) {
         rt_message *m = &c->messages[i];

@@ -18,24 +18,10 @@ typedef struct group {
 
 /* ---- sorting ------------------------------------------------------------------------------------------- */
 
-static uint64_t key_of(const rt_pg_record *r) {
-    switch (r->part) {
-    case RT_PG_JOBS: return r->job.id;
-    case RT_PG_QUEUES: return r->queue.id;
-    case RT_PG_LEASES: return r->lease.id;
-    case RT_PG_DOCS: return r->doc.kind;
-    case RT_PG_EVENTS: return r->event.seq;
-    case RT_PG_BODIES: return r->body.id;
-    case RT_PG_COUNTERS: return r->sums.queue;
-    case RT_PG_PART_COUNT: break;
-    }
-    return 0;
-}
-
 static int by_key(const void *x, const void *y) {
     const rt_pg_record *a = *(rt_pg_record *const *)x;
     const rt_pg_record *b = *(rt_pg_record *const *)y;
-    if (key_of(a) != key_of(b)) return key_of(a) < key_of(b) ? -1 : 1;
+    if (rt_pg_key(a) != rt_pg_key(b)) return rt_pg_key(a) < rt_pg_key(b) ? -1 : 1;
     return a->part == RT_PG_DOCS ? rt_str_cmp(a->doc.name, b->doc.name) : 0;
 }
 

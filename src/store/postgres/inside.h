@@ -5,6 +5,7 @@
  *   schema.c    the tables
  *   known.c     records that the open batch has read or written
  *   load.c      fetching what is wanted
+ *   habit.c     … and what will be
  *   list.c      listings of the open batch: what the database has, overlaid with what the batch wrote
  *   apply.c     a change: compared, then noted
  *   flush.c     what was noted, as statements
@@ -33,6 +34,7 @@ enum {
     RT_PG_NUMBERS_BLOCK = 1024,
     RT_PG_BLOCKS_MAX = 32,
     RT_PG_ENDS_MAX = 8,
+    RT_PG_SLOTS = 16,          /* rows of a queue's sums, at most */
     RT_PG_VIEW_WAIT_MS = 2000, /* for a connection, before a view is refused */
     RT_PG_TEXT_MAX = 1024      /* a URL */
 };
@@ -58,6 +60,7 @@ typedef struct rt_pg_numbers {
     } blocks[RT_PG_BLOCKS_MAX];
     uint32_t count, at;    /* blocks[at] is in use */
     uint32_t wants;        /* blocks that are fetched at a time */
+    uint32_t taken, usual; /* numbers, by this batch and by the one before */
     uint64_t least;        /* none below: what was read is younger */
     struct {
         uint64_t from, end;
@@ -84,6 +87,7 @@ typedef struct rt_pg_record {
     bool touched; /* written by the batch */
     bool dirty;   /* … and not yet sent */
     bool guarded; /* a change rests on its version */
+    bool looked;  /* habit.c has taken note of it */
     bool made;    /* body: by the batch, and not yet sent */
     bool coming, named; /* body, while a change is compared: brought by it, used by it */
     uint64_t was; /* its version in the database; 0: not there */
@@ -125,6 +129,7 @@ typedef struct rt_pg_list {
     size_t count, cap;
     rt_pg_row last;    /* where the next page begins; valid once something was fetched */
     uint32_t limit;    /* of the next page */
+    uint32_t asked;    /* rows, by those who want it in this load, together */
     bool fetched, complete, wanted;
     rt_pg *store;
 } rt_pg_list;
@@ -159,8 +164,33 @@ void rt_pg_forget(rt_pg_batch *b);                      /* everything: the batch
 void rt_pg_known_deinit(rt_pg_batch *b);
 void *rt_pg_value(rt_pg_record *record);                /* its job, queue, … */
 uint64_t rt_pg_version(const rt_pg_record *record);
+uint64_t rt_pg_key(const rt_pg_record *record); /* of documents: their kind */
 /* Fills a record that was read. Older than what the batch wrote: ignored. */
 rt_code rt_pg_take_row(rt_pg *s, rt_pg_part part, const PGresult *rows, int row, rt_pg_record **out);
+
+/* ---- what batches use to read -------------------------------------------------------------------------- */
+
+enum { RT_PG_HABITS = 16, RT_PG_HABITS_NOTED = 64 /* by one batch */ };
+
+typedef struct rt_pg_habit {
+    rt_pg_part part;
+    rt_doc_kind kind;
+    uint64_t key;
+    uint32_t seen;  /* the last batch that read it */
+    uint32_t times; /* of late; 0: a slot that is free */
+    size_t name_len;
+    char name[RT_DOC_NAME_MAX];
+} rt_pg_habit;
+
+typedef struct rt_pg_habits {
+    rt_pg_habit of[RT_PG_HABITS];
+    uint32_t batch, noted;
+} rt_pg_habits;
+
+/* habit.c */
+void rt_pg_habit_note(rt_pg_habits *all, rt_pg_record *record); /* a decision reads it */
+void rt_pg_habits_want(rt_pg *s);                               /* for the batch's first load */
+void rt_pg_habits_next(rt_pg_habits *all);                      /* a batch begins */
 
 /* load.c */
 rt_code rt_pg_load(rt_pg *s, rt_err *err);
@@ -315,6 +345,7 @@ struct rt_pg {
     rt_pg_args args;
     int64_t sent_ms;       /* when the run was sent, boot time */
     rt_pg_numbers numbers;
+    rt_pg_habits habits;
     rt_pg_batch batch;
     rt_pg_batch_view batch_view;
     rt_pg_reader reader;   /* over the engine's connection, in the batch's transaction */

@@ -105,6 +105,20 @@ uint64_t rt_pg_version(const rt_pg_record *r) {
     return 1;
 }
 
+uint64_t rt_pg_key(const rt_pg_record *r) {
+    switch (r->part) {
+    case RT_PG_JOBS: return r->job.id;
+    case RT_PG_QUEUES: return r->queue.id;
+    case RT_PG_LEASES: return r->lease.id;
+    case RT_PG_DOCS: return r->doc.kind;
+    case RT_PG_EVENTS: return r->event.seq;
+    case RT_PG_BODIES: return r->body.id;
+    case RT_PG_COUNTERS: return r->sums.queue;
+    case RT_PG_PART_COUNT: break;
+    }
+    return 0;
+}
+
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
 static rt_pg_record *know_row(rt_pg *s, rt_pg_part part, const PGresult *rows, int row) {

@@ -136,6 +136,8 @@ static rt_code take_expiries(void *ctx, const PGresult *rows) {
 }
 
 void rt_pg_list_send(rt_pg *s, rt_pg_list *l) {
+    if (l->limit < l->asked) l->limit = l->asked < LIMIT_MAX ? l->asked : LIMIT_MAX;
+    l->asked = 0;
     rt_pg_args_clear(&s->args);
     if (l->kind == RT_PG_LIST_EXPIRIES) {
         rt_pg_arg_i64(&s->args, l->until_ms);
@@ -275,8 +277,8 @@ static rt_code read_list(rt_pg *s, rt_pg_list *l, tell_row *tell, void *ctx) {
     return code;
 }
 
-/* What cannot be told yet is wanted. */
-static rt_code read_or_want(rt_pg *s, rt_pg_list *l, tell_row *tell, void *ctx) {
+/* What cannot be told yet is wanted: `want` rows of it, 0: who knows, besides those that others want. */
+static rt_code read_or_want(rt_pg *s, rt_pg_list *l, uint32_t want, tell_row *tell, void *ctx) {
     if (l == NULL) return RT_E_NOMEM;
     if (s->eager) { // the reader is told each row once only, so all rows must be there before
         rt_err err;
@@ -290,6 +292,7 @@ static rt_code read_or_want(rt_pg *s, rt_pg_list *l, tell_row *tell, void *ctx) 
     if (code != RT_E_AGAIN) return code;
     if (!l->wanted) s->batch.lists_wanted++;
     l->wanted = true;
+    l->asked += want;
     return RT_E_AGAIN;
 }
 
@@ -366,19 +369,19 @@ rt_code rt_pg_batch_jobs(rt_view *v, const rt_job_range *range, rt_each_job *eac
     rt_pg *s = store_of(v);
     const rt_pg_list like = {.kind = RT_PG_LIST_JOBS, .range = *range};
     telling t = {.job = each, .ctx = ctx};
-    return read_or_want(s, know_list(s, &like), tell_job, &t);
+    return read_or_want(s, know_list(s, &like), range->want, tell_job, &t);
 }
 
 rt_code rt_pg_batch_docs(rt_view *v, rt_doc_kind kind, rt_str prefix, rt_str after, rt_each_doc *each, void *ctx) {
     rt_pg *s = store_of(v);
     const rt_pg_list like = {.kind = RT_PG_LIST_DOCS, .doc_kind = kind, .prefix = prefix, .after = after};
     telling t = {.doc = each, .ctx = ctx};
-    return read_or_want(s, know_list(s, &like), tell_doc, &t);
+    return read_or_want(s, know_list(s, &like), 0, tell_doc, &t);
 }
 
 rt_code rt_pg_batch_expiries(rt_view *v, int64_t until_ms, rt_each_expiry *each, void *ctx) {
     rt_pg *s = store_of(v);
     const rt_pg_list like = {.kind = RT_PG_LIST_EXPIRIES, .until_ms = until_ms};
     telling t = {.expiry = each, .ctx = ctx};
-    return read_or_want(s, know_list(s, &like), tell_expiry, &t);
+    return read_or_want(s, know_list(s, &like), 0, tell_expiry, &t);
 }

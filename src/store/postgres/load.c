@@ -96,6 +96,7 @@ rt_code rt_pg_load(rt_pg *s, rt_err *err) {
     size_t wanted = b->lists_wanted;
     for (int part = 0; part < RT_PG_PART_COUNT; part++) wanted += b->wanted[part].count;
     if (wanted == 0) return RT_OK;
+    if (!b->in_txn) rt_pg_habits_want(s);
     taking takings[RT_PG_PART_COUNT];
     rt_pg_begin(s);
     bool good = true;

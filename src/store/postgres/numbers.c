@@ -33,7 +33,7 @@ static uint64_t left(const rt_pg_numbers *n) {
 }
 
 bool rt_pg_numbers_low(const rt_pg_numbers *n) {
-    if (n->count == 0 || left(n) < LOW) return true;
+    if (n->count == 0 || left(n) < LOW + n->usual) return true;
     return n->blocks[n->count - 1].end <= n->least || rt_mono_ms() - n->fetched_ms > FRESH_MS;
 }
 
@@ -47,13 +47,17 @@ static rt_code take_numbers(void *ctx, const PGresult *rows) {
         n->blocks[n->count].next = first;
         n->blocks[n->count++].end = first + RT_PG_NUMBERS_BLOCK;
     }
+    // Nodes that start one after the other do not meet in a row of sums.
+    if (n->fetched_ms == 0 && n->count > 0) s->slot = (int16_t)(n->blocks[0].next / RT_PG_NUMBERS_BLOCK % RT_PG_SLOTS);
     n->fetched_ms = rt_mono_ms();
     return n->count > 0 ? RT_OK : RT_E_CORRUPT;
 }
 
 void rt_pg_numbers_send(rt_pg *s) {
+    rt_pg_numbers *n = &s->numbers;
+    while (n->wants < RT_PG_BLOCKS_MAX && n->wants * RT_PG_NUMBERS_BLOCK < 2 * (LOW + n->usual)) n->wants *= 2;
     rt_pg_args_clear(&s->args);
-    rt_pg_arg_i32(&s->args, (int32_t)s->numbers.wants);
+    rt_pg_arg_i32(&s->args, (int32_t)n->wants);
     rt_pg_send(&s->pipe, RT_SQL_NUMBERS, &s->args, take_numbers, s);
 }
 
@@ -94,6 +98,7 @@ static bool next_of_blocks(rt_pg_numbers *n, uint64_t *out) {
         if (*next >= n->blocks[n->at].end) continue;
         *out = (*next)++;
         note_given(n, *out);
+        n->taken++;
         return true;
     }
     return false;

@@ -11,7 +11,6 @@
 #include "store/postgres/inside.h"
 
 enum {
-    SLOTS = 16,              /* rows of a queue's sums, at most */
     COMMIT_STATEMENTS = 4,   /* a commit has the time of so many statements */
     SHOUT_EVERY_MS = 20,     /* NOTIFY has all commits of a database wait for each other */
     NODES_KEPT_MS = 24 * 3600 * 1000
@@ -94,7 +93,10 @@ static bool poll_end(rt_store *store, uint64_t *batch_no, rt_batch_end *end, rt_
         look_after_idle(s);
     }
     watch_pouring(s);
-    if (s->ends_count == 0) return false;
+    if (s->ends_count == 0) {
+        if (s->unsure && err != NULL) rt_pg_link_why(s, err);
+        return false;
+    }
     const rt_pg_end_of first = s->ends[0];
     s->ends_count--;
     memmove(&s->ends[0], &s->ends[1], s->ends_count * sizeof s->ends[0]);
@@ -128,6 +130,9 @@ static rt_view *batch(rt_store *store, rt_err *err) {
     if (!rt_pg_ready(s, err)) return NULL;
     s->batch.open = true;
     s->numbers.given_count = 0;
+    s->numbers.usual = s->numbers.taken;
+    s->numbers.taken = 0;
+    rt_pg_habits_next(&s->habits);
     return &s->batch_view.base;
 }
 
@@ -219,6 +224,7 @@ static rt_code look_up(rt_view *v, rt_pg_record *r, rt_pg_record **out) {
     rt_pg *s = ((rt_pg_batch_view *)v)->store;
     rt_err err;
     if (r == NULL || (!r->known && !rt_pg_want(&s->batch, r))) return RT_E_NOMEM;
+    rt_pg_habit_note(&s->habits, r);
     if (!r->known && s->eager && rt_pg_load(s, &err) != RT_OK) return RT_E_UNAVAILABLE;
     if (!r->known) return RT_E_AGAIN;
     *out = r;
@@ -451,7 +457,7 @@ static rt_code init(rt_pg *s, const rt_store_postgres_config *cfg, rt_err *err) 
     uint64_t node = 0;
     if (getrandom(&node, sizeof node, 0) != (ssize_t)sizeof node) return rt_fail(err, RT_E_IO, errno, "getrandom");
     s->node = (int64_t)(node >> 1) | 1;
-    s->slot = (int16_t)(node % SLOTS);
+    s->slot = (int16_t)(node % RT_PG_SLOTS);
     const rt_code code = keep_url(s->url, cfg->url, err);
     if (code != RT_OK) return code;
     return keep_url(s->listen_url, cfg->listen_url != NULL ? cfg->listen_url : cfg->url, err);
