@@ -121,6 +121,16 @@ static void claim__of_a_paused_type_waits(void **state) {
     assert_int_equal(call_claim(k, "t", 1).count, 1);
 }
 
+static void claim__of_large_calls_takes_fewer(void **state) {
+    static char large[1000000];
+    kit *k = *state;
+    put_pull(k);
+    rt_call_item item = {.payload = {.ptr = large, .len = sizeof large}};
+    for (int i = 0; i < 6; i++) assert_int_equal(call_schedule_item(k, "t", &item), RT_OK);
+    assert_int_equal(call_claim(k, "t", 20).count, 5); // the fifth passes 4 MiB
+    assert_int_equal(call_claim(k, "t", 20).count, 1);
+}
+
 static void claim__ends_what_is_too_old(void **state) {
     kit *k = *state;
     rt_call_type like = call_type_pull();
@@ -460,6 +470,7 @@ int main(void) {
         KIT_BOTH(claim__keeps_the_workers_name_in_the_history),
         KIT_BOTH(claim__keeps_to_the_concurrency_of_the_type),
         KIT_BOTH(claim__of_a_paused_type_waits),
+        KIT_BOTH(claim__of_large_calls_takes_fewer),
         KIT_BOTH(claim__ends_what_is_too_old),
         KIT_BOTH(end__finish_is_done_and_may_be_repeated),
         KIT_BOTH(end__of_another_tenants_call_is_absent),
