@@ -207,7 +207,8 @@ typedef struct rt_store_ops {
     /* Ends the batch under a number that the caller raises by one each time. Its end is told by rt_store_poll.
      * Without an open batch, or with an empty one, that is DURABLE. */
     void (*commit)(rt_store *s, uint64_t batch_no);
-    /* The next ended batch in order of submission: true and *batch_no, *end (*err says why one failed). */
+    /* The next ended batch in order of submission: true and *batch_no, *end (*err says why one failed).
+     * False: none has ended; where one cannot, because the store is in trouble, *err says so. */
     bool (*poll)(rt_store *s, uint64_t *batch_no, rt_batch_end *end, rt_err *err);
     /* Gives up the open batch as if it had never been. */
     void (*abandon)(rt_store *s);

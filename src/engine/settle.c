@@ -143,6 +143,14 @@ static void settle_conflict(rt_engine *e, rt_batch *b, const rt_err *why) {
     rt_waiting_wake_all(e);
 }
 
+/* The end of a batch is not known, because the store is in trouble. New commands need not wait for that. */
+static void settle_later(rt_engine *e, const rt_err *why) {
+    e->trouble = why->code;
+    e->trouble_why = *why;
+    refuse(&e->inbox, RT_E_UNAVAILABLE, why);
+    answer(e, &e->inbox);
+}
+
 void rt_batch_settle(rt_engine *e) {
     uint64_t no;
     rt_batch_end end;
@@ -162,4 +170,5 @@ void rt_batch_settle(rt_engine *e) {
         rt_batch_free(b);
         why = (rt_err){0};
     }
+    if (e->ended_count > 0 && why.code != RT_OK) settle_later(e, &why);
 }
