@@ -17,6 +17,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "threads: worth running under ThreadSanitizer")
     config.addinivalue_line("markers", "lmdb: about the embedded store itself; left out where another one is tested")
     config.addinivalue_line("markers", "postgres: makes databases of its own, whatever store is tested")
+    config.addinivalue_line("markers", "kafka: with a broker (every test with that fixture)")
     if os.environ.get(STORE_VARIABLE) == "postgresql":
         del os.environ[STORE_VARIABLE]
         if postgres.URL_VARIABLE not in os.environ:
@@ -29,7 +30,11 @@ def pytest_unconfigure(config):
         config.own_postgres.close()
 
 
+@pytest.hookimpl(tryfirst=True)  # before the markers choose
 def pytest_collection_modifyitems(config, items):
+    for item in items:
+        if "kafka" in getattr(item, "fixturenames", ()):
+            item.add_marker("kafka")
     if postgres.URL_VARIABLE not in os.environ and STORE_VARIABLE not in os.environ:
         return
     chosen = [item for item in items if "lmdb" not in item.keywords]

@@ -9,6 +9,7 @@ from postgres import Postgres
 from receiver import HANG, Answer
 from server import wait_until
 
+pytestmark = pytest.mark.postgres
 FREE_AGAIN_S = 10  # the promise: what a node that died had under way
 
 

@@ -1,6 +1,6 @@
 # The tests. Each group appends one line "PASSED FAILED SKIPPED" to $TALLY; what fails is printed as it comes.
 
-TEST_GROUPS=(lint unit store sim asan tsan fuzz e2e)
+TEST_GROUPS=(lint unit store sim asan tsan fuzz e2e postgres)
 SIMULATION_SEEDS=${SIMULATION_SEEDS:-1..10000}
 WORK_SEEDS=${WORK_SEEDS:-1..60}
 CALLS_SEEDS=${CALLS_SEEDS:-1..30}
@@ -130,16 +130,18 @@ test_fuzz() {
     [ $running -gt 0 ] || { echo "no fuzz harness was built" >&2; tally 0 1; }
 }
 
-# e2e_tests NAME MARKERS: each file of tests/e2e in a process of its own, several at once, since they mostly wait.
+# e2e_tests NAME MARKERS [WITH…]: each file of tests/e2e in a process of its own, several at once, since they mostly wait.
+# WITH…: a program that runs them all.
 e2e_tests() {
     local out=$ROOT/build/e2e-$1 markers=$2
+    shift 2
     need "the end-to-end tests" "${PACKAGES_e2e[@]}"
     need_kafka
     [ -x "$RETRYD_BIN" ] || { echo "$RETRYD_BIN was not built" >&2; tally 0 1; return; }
     rm -rf "$out"
     mkdir -p "$out"
     # pytest's 5: nothing in that file was chosen by the markers.
-    (cd tests/e2e && printf '%s\n' test_*.py) | OUT=$out MARKERS=$markers xargs -P 4 -I{} bash -c '
+    (cd tests/e2e && printf '%s\n' test_*.py) | OUT=$out MARKERS=$markers "$@" xargs -P 4 -I{} bash -c '
         name=${1%.py}
         /usr/bin/python3 -m pytest -q --tb=short -p no:cacheprovider -m "$MARKERS" --junitxml "$OUT/$name.xml" \
             --basetemp "$OUT/tmp-$name" "tests/e2e/$1" >"$OUT/$name.log" 2>&1
@@ -151,6 +153,14 @@ e2e_tests() {
 }
 
 test_e2e() { RETRYD_BIN=$ROOT/build/retryd e2e_tests plain ""; }
+
+# All faces on PostgreSQL: one private server, a fresh database for each server that a test starts. Left out is what takes
+# long (RETRYD_POSTGRES_ALL=1 runs it too), and what has been tested by `e2e` because it chooses its store itself.
+test_postgres() {
+    local markers="not postgres and not kafka"
+    [ -n "${RETRYD_POSTGRES_ALL:-}" ] || markers+=" and not slow"
+    RETRYD_BIN=$ROOT/build/retryd e2e_tests postgres "$markers" /usr/bin/python3 tests/e2e/postgres.py
+}
 
 # No process outlives the tests: all of them are in this script's process group or tell their children to go with them.
 stop_children() {
