@@ -205,7 +205,7 @@ def test_retryctl_explains_the_default_policy():
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/notifications.md", "docs/operations.md", "docs/architecture.md",
-                                  "docs/performance.md", "docs/clients.md", "docs/work.md", "docs/events.md"])
+                                  "docs/performance.md", "docs/clients.md", "docs/work.md", "docs/events.md", "docs/postgresql.md"])
 def test_links_within_the_documentation_lead_somewhere(name):
     path = os.path.join(ROOT, name)
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", open(path).read()):
