@@ -164,7 +164,8 @@ retry_code rtc_http_until(retry_client *c, const rtc_ask *ask, const atomic_int_
 }
 
 json_t *rtc_answer_json(const rtc_answer *answer, retry_error *error) {
-    json_t *json = answer->bytes == 0 ? NULL : json_loadb(answer->text, answer->bytes, 0, NULL);
+    json_t *json =
+        answer->bytes == 0 ? NULL : json_loadb(answer->text, answer->bytes, JSON_ALLOW_NUL, NULL);
     if (json_is_object(json)) return json;
     json_decref(json);
     (void)rtc_fail(error, RETRY_E_REFUSED, "the server answered %ld with something that is no JSON object",

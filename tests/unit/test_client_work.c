@@ -20,6 +20,7 @@ typedef struct dependency {
     atomic_bool lost;
     bool wait_until_lost, gives_up;
     char body[64];
+    atomic_size_t bytes; /* of the body */
 } dependency;
 
 static int depend(retry_call *call, void *arg) {
@@ -27,6 +28,7 @@ static int depend(retry_call *call, void *arg) {
     size_t bytes;
     const char *body = retry_call_body(call, &bytes);
     (void)snprintf(d->body, sizeof d->body, "%s", body);
+    atomic_store(&d->bytes, bytes);
     atomic_store(&d->attempts_seen, (int)retry_call_attempt(call));
     atomic_fetch_add(&d->runs, 1);
     for (int64_t until_ms = rtc_now_ms() + PATIENT_MS; d->wait_until_lost && rtc_now_ms() < until_ms;
@@ -130,6 +132,23 @@ static void workers__say_why_a_call_failed_and_repeat_a_lost_end(void **state) {
     assert_int_equal(kit_schedule(c, "card", "y", NULL, NULL, NULL), RETRY_SCHEDULED);
     kit_wait_ends(f->kit, 2);
     retry_workers_stop(w);
+    retry_client_close(c);
+}
+
+static void workers__take_a_nul_in_a_body_for_a_character(void **state) {
+    kit_fixture *f = *state;
+    retry_client *c = kit_client(f->kit, NULL, PATIENT_MS);
+    dependency d = {0};
+    assert_int_equal(retry_register(c, "card", depend, &d, NULL), RETRY_OK);
+    const retry_request request = RETRY_REQUEST("a\0b", 3);
+    assert_int_equal(retry_schedule(c, "card", &request, NULL, NULL), RETRY_SCHEDULED);
+    retry_workers *w = NULL;
+    retry_workers_config config = RETRY_WORKERS_CONFIG;
+    config.wait_ms = 10;
+    assert_int_equal(retry_workers_start(c, "card", &config, &w, NULL), RETRY_OK);
+    kit_wait_ends(f->kit, 1);
+    retry_workers_stop(w);
+    assert_int_equal(d.bytes, 3);
     retry_client_close(c);
 }
 
@@ -298,6 +317,7 @@ int main(void) {
         WITH_SERVER(run__schedules_what_fails_for_a_worker_to_finish),
         WITH_SERVER(run__gives_up_where_the_callback_says_so),
         WITH_SERVER(workers__say_why_a_call_failed_and_repeat_a_lost_end),
+        WITH_SERVER(workers__take_a_nul_in_a_body_for_a_character),
         WITH_SERVER(workers__extend_leases_and_tell_when_one_is_lost),
         WITH_SERVER(workers__have_the_whole_lease_of_what_ends_a_long_poll),
         WITH_SERVER(workers__check_their_configuration),
