@@ -6,7 +6,7 @@
 
 enum {
     SET_ASIDE_MAX = 64,       /* calls that are too old, ended by one claim */
-    CLAIM_BYTES_MAX = 4 << 20 /* a claim ends behind the call that passes this: its answer is held in memory */
+    CLAIM_BYTES_MAX = 4 << 20 /* a claim ends behind the call that passes this: it is held in memory */
 };
 
 /* ---- choosing ------------------------------------------------------------------------------------------ */

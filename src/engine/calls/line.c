@@ -127,7 +127,7 @@ static rt_code release(rt_tx *tx, rt_id id, int64_t due_ms) {
     return RT_OK;
 }
 
-/* The view does not show who has joined within this change: the first of them is a job that the change inserts. */
+/* The view does not show who has joined within this change: the first of them is a job that it inserts. */
 static rt_code release_joined(rt_tx *tx, rt_str line_name, rt_id *id) {
     const rt_doc *place = NULL;
     for (uint32_t i = 0; i < tx->ops_count && place == NULL; i++) {

@@ -52,7 +52,8 @@ static void head(rt_buf *b, const char *name, const char *type, const char *help
     rt_buf_addf(b, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* A label's value: projects and reasons may hold anything, but Prometheus throws away all of a page that is not UTF-8. */
+/* A label's value: projects and reasons may hold anything, but Prometheus throws away all of a page that is
+ * not UTF-8. */
 static void escaped(rt_buf *b, rt_str value) {
     while (value.len > 0) {
         bool begun;

@@ -7,8 +7,8 @@ enum { ATTEMPTS_DEFAULT = 100, ATTEMPTS_MAX = 1000, BODY_SHOWN_MAX = 65536 };
 
 /* ---- which ----------------------------------------------------------------------------------------- */
 
-/* Operators may see every job, a project its events and the tasks of its orders. Of an event the queue says whose it is,
- * even after its end; a task may be in everybody's queue. */
+/* Operators may see every job, a project its events and the tasks of its orders. Of an event the queue says
+ * whose it is, even after its end; a task may be in everybody's queue. */
 static bool is_theirs(rt_exchange *x, rt_view *v, const rt_job *job) {
     rt_str tenant, type;
     rt_order order;

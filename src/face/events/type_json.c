@@ -253,7 +253,8 @@ static const named NAMED[] = {
 };
 _Static_assert(RT_PLUGIN_NAME_MAX == 64 && RT_CALL_TYPE_NAME_MAX == 128, "said in words");
 
-static rt_code read_named(const json_t *target, const named *n, rt_arena *arena, rt_call_type *out, rt_err *err) {
+static rt_code read_named(const json_t *target, const named *n, rt_arena *arena, rt_call_type *out,
+                          rt_err *err) {
     const char *const names[] = {n->member, NULL};
     const rt_code code = check_names(target, "target", names, err);
     if (code != RT_OK) return code;

@@ -54,7 +54,8 @@ static bool take_plugin(rt_exchange *x, const json_t *target, rt_order_type *out
     }
     if (!rt_field_text(x, target, "plugin", RT_REQUIRED, RT_PLUGIN_NAME_MAX, &name)) return false;
     if (!rt_plugin_name_is_valid(name)) {
-        rt_problem(x, 400, "\"target\": \"plugin\" must be 1 to %d of a-z, 0-9, '_' and '-'.", RT_PLUGIN_NAME_MAX);
+        rt_problem(x, 400, "\"target\": \"plugin\" must be 1 to %d of a-z, 0-9, '_' and '-'.",
+                   RT_PLUGIN_NAME_MAX);
         return false;
     }
     out->target = rt_arena_printf(rt_exchange_arena(x), "plugin:%.*s", RT_STR_ARG(name));
