@@ -121,13 +121,12 @@ static void assign(rt_source *s, rd_kafka_topic_partition_list_t *list) {
         rd_kafka_topic_partition_t *at = &list->elems[i];
         fine = add_partition(s, at, rd_kafka_topic_partition_list_find(committed, at->topic, at->partition));
     }
-    rd_kafka_error_t *error = fine ? rd_kafka_incremental_assign(s->rk, list) : NULL;
-    if (!fine || error != NULL) {
+    const rd_kafka_resp_err_t error = fine ? rd_kafka_assign(s->rk, list) : RD_KAFKA_RESP_ERR_NO_ERROR;
+    if (!fine || error != RD_KAFKA_RESP_ERR_NO_ERROR) {
         rt_source_tell(s, RT_SOURCE_TROUBLE, "", -1, -1,
-                       error != NULL ? rd_kafka_error_string(error) : "where partitions begin cannot be found out now");
+                       fine ? rd_kafka_err2str(error) : "where partitions begin cannot be found out now");
         rt_source_reopen(s);
     }
-    if (error != NULL) rd_kafka_error_destroy(error);
     if (committed != NULL) rd_kafka_topic_partition_list_destroy(committed);
 }
 
@@ -169,8 +168,7 @@ static void revoke(rt_source *s, const rd_kafka_topic_partition_list_t *list) {
         rt_client_tell_offsets(s, true);
     }
     rt_assign_sweep(s);
-    rd_kafka_error_t *error = rd_kafka_incremental_unassign(s->rk, list);
-    if (error != NULL) rd_kafka_error_destroy(error); // it was not assigned: so be it
+    (void)rd_kafka_assign(s->rk, NULL); // `list` is all that there was; nothing assigned: so be it
 }
 
 void rt_assign_on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t *list,

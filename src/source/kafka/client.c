@@ -12,7 +12,9 @@ enum { POLLS_MAX = 1000 };
 static rt_code open_consumer(rt_source *s, rt_err *err) {
     const rt_kafka_property own[] = {
         {"group.id", s->cfg.group, false},
-        {"partition.assignment.strategy", "cooperative-sticky", false},
+        // Not cooperative-sticky: a librdkafka before 2.3 aborts when one with it closes before its first assignment
+        // (confluentinc/librdkafka issue 4312), as after a broker's restart.
+        {"partition.assignment.strategy", "roundrobin", false},
         {"enable.auto.commit", "false", false},
         {"enable.auto.offset.store", "false", false},
         {"enable.partition.eof", "false", false},
