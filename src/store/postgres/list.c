@@ -160,6 +160,20 @@ void rt_pg_list_send(rt_pg *s, rt_pg_list *l) {
     rt_pg_send(&s->pipe, number, &s->args, take_page, l);
 }
 
+/* Many who take one each, tried without effect, all come upon the first: the bodies of the others would be asked for one
+ * after the other. */
+void rt_pg_lists_want(rt_pg *s) {
+    for (rt_pg_list *l = s->batch.lists; l != NULL; l = l->next) {
+        if (l->kind != RT_PG_LIST_JOBS || l->range.index != RT_INDEX_FREE || l->range.want == 0) continue;
+        for (; l->embodied < l->count; l->embodied++) {
+            const rt_job *job = &l->rows[l->embodied].record->job;
+            rt_pg_record *body = job->body == 0 ? NULL : rt_pg_know(&s->batch, RT_PG_BODIES, job->body);
+            // Without memory for it, it is asked for when it is needed.
+            if (body != NULL && !body->known) (void)rt_pg_want(&s->batch, body);
+        }
+    }
+}
+
 /* ---- reading ------------------------------------------------------------------------------------------- */
 
 /* Where the batch's own records stand in the listing, in its order. */

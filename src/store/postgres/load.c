@@ -108,5 +108,6 @@ rt_code rt_pg_load(rt_pg *s, rt_err *err) {
     rt_code code = rt_pg_finish(s);
     if (code == RT_OK && !good) code = rt_fail(&b->why, RT_E_NOMEM, 0, "records");
     settle_wanted(b, code == RT_OK);
+    if (code == RT_OK) rt_pg_lists_want(s);
     return code == RT_OK ? RT_OK : rt_fail(err, RT_E_UNAVAILABLE, 0, "%s", b->why.msg);
 }
