@@ -353,3 +353,40 @@ def account(site, receiver):
             assert ended < began, f"two workers at {entity}"
     for each in site.nodes:
         assert PASSWORD not in each.log()
+
+
+# ---- one thing at a time ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def pair(database, fresh, start_retryd):
+    return [start_retryd(name=f"node-{i}", store=url_of(database.port, fresh)) for i in range(2)]
+
+
+def test_events_of_one_order_key_stay_in_order_wherever_they_come_in(pair):
+    """Nodes take ids from blocks of their own, so the order of ids is not that of what came in."""
+    events.put_type(pair[0], "pay")
+    ids = [events.schedule(pair[i % 2], "pay", b"%d" % i, Order_Key="k") for i in range(20)]
+    for i, wanted in enumerate(ids):
+        job, = events.claim(pair[i // 2 % 2], "pay", limit=20, wait_ms=5000)
+        assert job["id"] == wanted, i
+        events.end(pair[i % 2], job, "finish")
+
+
+def test_a_circuit_is_one_for_all_nodes(pair, receiver):
+    one, other = pair
+    receiver.always(503)
+    events.put_type(one, "pay", target={"url": receiver.url("/hook")}, policy=events.backoff(1),
+                    circuit={"window_s": 60, "minimum_attempts": 4, "failure_rate": 0.5, "sleep_s": 60, "maximum_sleep_s": 60})
+    events.batch(one, "pay", *[{"body": n} for n in range(20)])
+    events.wait_circuit(other, "pay", "open")
+    time.sleep(0.5)  # what was under way ends
+    seen = len(receiver.seen())
+    events.batch(other, "pay", *[{"body": n} for n in range(20)])
+    time.sleep(2)  # nothing to wait for: that nothing happens
+    assert len(receiver.seen()) == seen < 20
+    answer = other.post("/v1/queues/pay/circuit", json={"state": "closed"})
+    assert answer.status_code in (200, 204), answer.text
+    receiver.always(200)
+    events.wait_circuit(one, "pay", "closed")
+    wait_until(lambda: events.state(one, "pay")["done"] == 40, 30)

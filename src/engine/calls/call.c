@@ -119,10 +119,15 @@ static rt_code insert(rt_tx *tx, const rt_call_type *type, const rt_call *call, 
         return rt_fail(tx->err, RT_E_TOO_LARGE, 0,
                        "an event with all that belongs to it has at most %d bytes", RT_BODY_BYTES_MAX);
     const bool ordered = type->ordered || call->order_key.len > 0;
+    const uint64_t key_hash = ordered ? rt_hash_str(call->order_key) : 0;
+    rt_code code = RT_OK;
+    if (ordered) code = rt_line_new_id(tx, type->queue, key_hash, id);
+    else *id = rt_tx_new_id(tx);
+    if (code != RT_OK) return code;
     rt_job job = {
-        .id = rt_tx_new_id(tx),
+        .id = *id,
         .queue = type->queue,
-        .key_hash = ordered ? rt_hash_str(call->order_key) : 0,
+        .key_hash = key_hash,
         .placed_ms = tx->now_ms,
         .body_bytes = (uint32_t)body.len,
         .flags = RT_JOB_CALL | (type->target.len == 0 ? RT_JOB_PULL : 0),
@@ -131,10 +136,9 @@ static rt_code insert(rt_tx *tx, const rt_call_type *type, const rt_call *call, 
     // Fixed for good: a type that gets more of them moves nothing.
     if (type->buckets > 1)
         job.bucket = (uint16_t)((ordered ? job.key_hash : rt_hash_u64(job.id)) % type->buckets);
-    *id = job.id;
     rt_call_place(tx, &job, due_ms);
     if (due_ms <= tx->now_ms && !(job.flags & RT_JOB_PULL)) rt_fanout_place(tx, &job);
-    const rt_code code = ordered ? rt_line_join(tx, &job) : RT_OK;
+    if (ordered) code = rt_line_join(tx, &job);
     if (code != RT_OK) return code;
     rt_tx_put_body(tx, job.id, body);
     rt_tx_insert_job(tx, &job);

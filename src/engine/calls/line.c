@@ -6,12 +6,12 @@
 #include "engine/calls/call_parts.h"
 #include "engine/work/work_name.h"
 
-enum { FORMAT = 1, LINE_LEN = 16, PLACE_LEN = 24 };
+enum { FORMAT = 1, LINE_LEN = 16, PLACE_LEN = 24, IDS_MAX = 1 << 16 };
 
 typedef struct line {
     rt_doc doc; /* version 0: there is none */
     uint32_t count;
-    rt_id head;
+    rt_id head, last; /* last: the largest that has joined */
 } line;
 
 /* ---- names and values ---------------------------------------------------------------------------------- */
@@ -32,6 +32,7 @@ static rt_str encode_line(rt_arena *arena, const line *l) {
     rt_pack_u8(&b, FORMAT);
     rt_pack_u32(&b, l->count);
     rt_pack_u64(&b, l->head);
+    rt_pack_u64(&b, l->last);
     return rt_pack_finish(&b, arena);
 }
 
@@ -40,6 +41,7 @@ static bool decode_line(rt_str value, line *l) {
     if (rt_unpack_u8(&u) != FORMAT) return false;
     l->count = rt_unpack_u32(&u);
     l->head = rt_unpack_u64(&u);
+    l->last = rt_unpack_u64(&u);
     return !u.failed && u.rest.len == 0 && l->count > 0;
 }
 
@@ -75,6 +77,18 @@ static rt_code save(rt_tx *tx, const line *l) {
 
 /* ---- joining ------------------------------------------------------------------------------------------- */
 
+rt_code rt_line_new_id(rt_tx *tx, rt_id queue, uint64_t key_hash, rt_id *out) {
+    line l;
+    const rt_code code = load(tx, &(const rt_job){.queue = queue, .key_hash = key_hash}, &l);
+    if (code != RT_OK) return code;
+    // Nodes have blocks of ids of their own: what is given out here may be smaller than what another node gave out before.
+    rt_id id = rt_tx_new_id(tx);
+    for (int i = 0; i < IDS_MAX && id <= l.last; i++) id = rt_tx_new_id(tx);
+    if (id <= l.last) return rt_fail(tx->err, RT_E_UNAVAILABLE, 0, "no id behind those that stand in line");
+    *out = id;
+    return RT_OK;
+}
+
 rt_code rt_line_join(rt_tx *tx, rt_job *job) {
     RT_ASSERT(job->key_hash != 0);
     line l;
@@ -94,6 +108,7 @@ rt_code rt_line_join(rt_tx *tx, rt_job *job) {
         job->due_ms = RT_LINE_DUE_MS;
     }
     l.count++;
+    if (job->id > l.last) l.last = job->id;
     return save(tx, &l);
 }
 

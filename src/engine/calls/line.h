@@ -17,7 +17,9 @@ static inline bool rt_line_waits(const rt_job *job) {
     return job->state == RT_JOB_SCHEDULED && job->due_ms == RT_LINE_DUE_MS;
 }
 
-/* For decisions. `job` (key_hash not 0, about to be written, placed as if it were alone) joins: stays as it is if it is
+/* For decisions. An id for a call that is about to join: larger than those of all that stand in line. */
+RT_MUST_USE rt_code rt_line_new_id(rt_tx *tx, rt_id queue, uint64_t key_hash, rt_id *out);
+/* `job` (key_hash not 0, about to be written, placed as if it were alone) joins: stays as it is if it is
  * the head, and otherwise waits for its turn. Any number of calls may join a line within a change. */
 rt_code rt_line_join(rt_tx *tx, rt_job *job);
 /* `job` has ended, or died: whoever is next has its turn within this change. Only one call may leave a line within a
