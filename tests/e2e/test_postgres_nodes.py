@@ -3,11 +3,8 @@ of libpq expect: passwords from files, TLS, a pooler."""
 import collections
 import itertools
 import json
-import os
 import random
-import shutil
 import signal
-import subprocess
 import threading
 import time
 
@@ -15,13 +12,11 @@ import pytest
 import requests
 
 import events
-import postgres as pg
 from orders import look, said, worker_type
 from policies import quick
 from postgres import Postgres
 from proxy import Proxy
-from receiver import Answer
-from server import die_with_parent, wait_until
+from server import wait_until
 
 pytestmark = pytest.mark.postgres
 PASSWORD = "open-sesame"
@@ -376,8 +371,8 @@ def test_events_of_one_order_key_stay_in_order_wherever_they_come_in(pair):
 def test_a_circuit_is_one_for_all_nodes(pair, receiver):
     one, other = pair
     receiver.always(503)
-    events.put_type(one, "pay", target={"url": receiver.url("/hook")}, policy=events.backoff(1),
-                    circuit={"window_s": 60, "minimum_attempts": 4, "failure_rate": 0.5, "sleep_s": 60, "maximum_sleep_s": 60})
+    tight = {"window_s": 60, "minimum_attempts": 4, "failure_rate": 0.5, "sleep_s": 60, "maximum_sleep_s": 60}
+    events.put_type(one, "pay", target={"url": receiver.url("/hook")}, policy=events.backoff(1), circuit=tight)
     events.batch(one, "pay", *[{"body": n} for n in range(20)])
     events.wait_circuit(other, "pay", "open")
     time.sleep(0.5)  # what was under way ends
