@@ -1,9 +1,11 @@
 """What a run with several nodes leaves behind is held against what was produced: every event once, in the order of its key,
 and a reason for every pause."""
+import json
 import threading
 import time
 import zlib
 from collections import Counter, defaultdict
+from datetime import datetime
 
 from receiver import Receiver
 
@@ -81,6 +83,27 @@ class Troubles:
         return f"{begin - self.began:7.1f} s  {end - begin:5.1f} s"
 
 
+def circuits(node, types):
+    """(type, begin, end) of the times when a circuit was not closed, as the audit stream tells them."""
+    to_monotonic = time.monotonic() - time.time()
+    kinds = {node.get(f"/v1/event-types/{kind}").json()["queue"]: kind for kind in types}
+    opened, found, after = {}, [], 0
+    while True:
+        lines = node.get("/v1/attempts", params={"after": after, "limit": 1000}).text.splitlines()
+        for event in map(json.loads, lines):
+            kind = kinds.get(event["queue_id"])
+            if event["event"] != "circuit" or kind is None:
+                continue
+            when = datetime.fromisoformat(event["time"].replace("Z", "+00:00")).timestamp() + to_monotonic
+            if event["text"] == "closed" and kind in opened:
+                found.append((kind, opened.pop(kind), when))
+            elif event["text"] != "closed":
+                opened.setdefault(kind, when)
+        if not lines:
+            return found + [(kind, since, time.monotonic()) for kind, since in opened.items()]
+        after = json.loads(lines[-1])["seq"]
+
+
 def check_all_are_there_once(sink, count):
     ids = defaultdict(set)
     for _, _, _, number, webhook_id, _ in sink.attempts:
@@ -120,7 +143,7 @@ def pauses(sink, producer):
     return sorted(found)
 
 
-def report(sink, producer, troubles):
+def report(sink, producer, troubles, open_circuits):
     """Where time went. Returns the pauses that nothing explains."""
     produced_until, last = producer.produced[-1][0], sink.attempts[-1][0]
     failures = sum(1 for attempt in sink.attempts if not attempt[5])
@@ -132,10 +155,14 @@ def report(sink, producer, troubles):
     print("troubles:")
     for since, until, what in troubles.list:
         print(f"  {troubles.show(since, until)}  {what}")
+    for kind, opened, closed in open_circuits:
+        print(f"  {troubles.show(opened, closed)}  circuit of {kind} open")
     print(f"pauses of a type over {PAUSE_S:.0f} s:")
     unexplained = []
     for since, until, kind in pauses(sink, producer):
         felt = troubles.felt(since, until)
+        felt += ["its circuit was open" for each, opened, closed in open_circuits
+                 if each == kind and opened <= until and since <= closed][:1]
         print(f"  {troubles.show(since, until)}  {kind}: {', '.join(felt) or 'NOTHING EXPLAINS THIS'}")
         if not felt:
             unexplained.append((since, until, kind))

@@ -11,7 +11,7 @@ import time
 import pytest
 
 from events import put_type, state
-from kafka_account import Producer, Sink, Troubles, check_all_are_there_once, check_order, report
+from kafka_account import Producer, Sink, Troubles, check_all_are_there_once, check_order, circuits, report
 from policies import steady
 from postgres import Postgres
 from server import Retryd, wait_until
@@ -83,7 +83,7 @@ def test_every_record_is_delivered_once_and_in_order_whatever_happens(kafka, nod
     assert not producer.is_alive() and producer.failed is None, producer.failed
     wait_until(lambda: len(sink.delivered) == EVENTS, PATIENCE_S, "all of them to be delivered")
     time.sleep(1)  # for those that would be too many
-    unexplained = report(sink, producer, troubles)
+    unexplained = report(sink, producer, troubles, circuits(nodes[1], [f"t{number}" for number in range(TYPES)]))
     print(f"batches of late nodes that were refused: {sum(n.metric('retryd_kafka_batches_fenced_total') for n in nodes):.0f}")
     check_all_are_there_once(sink, EVENTS)
     check_order(sink, producer)
