@@ -267,6 +267,7 @@ typedef struct rt_pg_link {
     rt_err why;           /* what stands in the way */
     int wake_fd;          /* eventfd: there is news for rt_store_poll */
     int stop_fd;          /* eventfd: the listener is to end */
+    int shout_fd;         /* eventfd: … to tell other nodes that there is something for them */
     atomic_bool up;
     atomic_bool shouted;  /* another node wrote something */
 } rt_pg_link;
@@ -285,7 +286,8 @@ void rt_pg_link_why(rt_pg *s, rt_err *why); /* … or what stands in the way */
 bool rt_pg_link_resolved(rt_pg *s, bool *durable);
 void rt_pg_wake(const rt_pg *s);
 bool rt_pg_has_session(PGconn *conn); /* no pooler in between */
-void *rt_pg_listen(void *store);      /* listen.c: the listener's thread */
+void *rt_pg_listen(void *store);      /* listen.c: the listener's thread … */
+void rt_pg_shout(const rt_pg *s);     /* … has other nodes look, soon */
 
 /* store.c: the engine's connection is there, and nothing is on its way over it. */
 bool rt_pg_ready(rt_pg *s, rt_err *err);
@@ -358,8 +360,8 @@ struct rt_pg {
     rt_pg_end_of ends[RT_PG_ENDS_MAX]; /* wait for rt_store_poll, oldest first */
     uint32_t ends_count;
     bool pours;            /* the commit is larger than the socket takes at once */
-    bool can_shout, shout_later;
-    int64_t shouted_ms;    /* monotonic: when others were last told */
+    bool can_shout;
+    bool commit_shouts;    /* the batch of commit_no has something for other nodes */
     rt_pg_views views;
 };
 

@@ -203,9 +203,10 @@ rt_code rt_pg_link_init(rt_pg *s, rt_err *err) {
     (void)pthread_condattr_destroy(&attr);
     l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     l->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    l->shout_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     s->base.fd = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event event = {.events = EPOLLIN};
-    if (l->wake_fd < 0 || l->stop_fd < 0 || s->base.fd < 0 ||
+    if (l->wake_fd < 0 || l->stop_fd < 0 || l->shout_fd < 0 || s->base.fd < 0 ||
         epoll_ctl(s->base.fd, EPOLL_CTL_ADD, l->wake_fd, &event) != 0)
         return rt_fail(err, RT_E_IO, errno, "descriptors for PostgreSQL");
     return RT_OK;
@@ -234,6 +235,7 @@ void rt_pg_link_close(rt_pg *s) {
     rt_pg_pipe_close(&s->pipe);
     if (l->wake_fd >= 0) (void)close(l->wake_fd);
     if (l->stop_fd >= 0) (void)close(l->stop_fd);
+    if (l->shout_fd >= 0) (void)close(l->shout_fd);
     if (s->base.fd >= 0) (void)close(s->base.fd);
     (void)pthread_cond_destroy(&l->changed);
     (void)pthread_mutex_destroy(&l->lock);

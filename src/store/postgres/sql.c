@@ -202,7 +202,6 @@ static const struct {
      "INSERT INTO retryd_nodes AS n (node, batch, fence, seen_ms) "
      "VALUES ($1::bigint, 0, $2::bigint, " CLOCK_MS ") ON CONFLICT (node) DO UPDATE "
      "SET fence = excluded.fence, seen_ms = excluded.seen_ms RETURNING batch"},
-    {RT_SQL_NOTIFY, "SELECT pg_notify('retryd', $1::bigint::text)"},
     {RT_SQL_NUMBERS, "SELECT nextval('retryd_numbers') FROM generate_series(1, $1::integer)"},
     {RT_SQL_CLOCK, "SELECT " CLOCK_MS},
     {RT_SQL_ADOPT, // a sequence that is ahead already stays where it is

@@ -22,7 +22,6 @@ enum rt_sql {
     RT_SQL_BODIES_COUNT,
     RT_SQL_NODE,          /* this batch of this node, unless it was fenced */
     RT_SQL_FENCE,
-    RT_SQL_NOTIFY,
     RT_SQL_NUMBERS,
     RT_SQL_CLOCK,
     RT_SQL_ADOPT,         /* tag and numbers of another store */

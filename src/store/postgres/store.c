@@ -12,7 +12,6 @@
 
 enum {
     COMMIT_STATEMENTS = 4,   /* a commit has the time of so many statements */
-    SHOUT_EVERY_MS = 20,     /* NOTIFY has all commits of a database wait for each other */
     NODES_KEPT_MS = 24 * 3600 * 1000
 };
 
@@ -24,6 +23,7 @@ static void push_end(rt_pg *s, uint64_t no, rt_batch_end end, const rt_err *why)
     RT_ASSERT(s->ends_count < RT_PG_ENDS_MAX);
     s->ends[s->ends_count++] = (rt_pg_end_of){.no = no, .end = end, .why = *why};
     if (end != RT_BATCH_DURABLE) s->history.looked = false;
+    else if (s->commit_shouts) rt_pg_shout(s);
     rt_pg_wake(s);
 }
 
@@ -154,23 +154,11 @@ static rt_code take_commit_clock(void *ctx, const PGresult *rows) {
     return RT_OK;
 }
 
-static void send_shout(rt_pg *s) {
-    const int64_t now_ms = rt_mono_ms();
-    s->shout_later = s->shout_later || s->batch.shout;
-    if (!s->shout_later || !s->link.listening || now_ms - s->shouted_ms < SHOUT_EVERY_MS) return;
-    s->shout_later = false;
-    s->shouted_ms = now_ms;
-    rt_pg_args_clear(&s->args);
-    rt_pg_arg_i64(&s->args, s->node);
-    rt_pg_send(&s->pipe, RT_SQL_NOTIFY, &s->args, NULL, NULL);
-}
-
 static void send_commit(rt_pg *s) {
     rt_pg_args_clear(&s->args);
     rt_pg_arg_i64(&s->args, s->node);
     rt_pg_arg_i64(&s->args, (int64_t)s->commit_no);
     rt_pg_send(&s->pipe, RT_SQL_NODE, &s->args, take_commit_clock, s);
-    if (s->can_shout) send_shout(s);
     rt_pg_send(&s->pipe, RT_SQL_COMMIT, NULL, NULL, NULL);
     rt_pg_end(&s->pipe, (int64_t)s->statement_ms * COMMIT_STATEMENTS);
     s->committing = true;
@@ -183,6 +171,7 @@ static void commit(rt_store *store, uint64_t batch_no) {
     rt_pg_batch *b = &s->batch;
     RT_ASSERT(b->open || !s->committing);
     s->commit_no = batch_no;
+    s->commit_shouts = b->shout && s->can_shout;
     s->sent_ms = rt_boot_ms();
     if (s->numbers.failed && !b->broken) {
         (void)rt_fail(&b->why, RT_E_UNAVAILABLE, 0, "PostgreSQL: no numbers for new records");
@@ -445,7 +434,7 @@ static rt_code open_first(rt_pg *s, bool alone, rt_err *err) {
 
 static rt_code init(rt_pg *s, const rt_store_postgres_config *cfg, rt_err *err) {
     s->base = (rt_store){.ops = &OPS, .loads = true, .fd = -1};
-    s->link.wake_fd = s->link.stop_fd = -1;
+    s->link.wake_fd = s->link.stop_fd = s->link.shout_fd = -1;
     s->connect_ms = cfg->connect_ms;
     s->statement_ms = cfg->statement_ms;
     s->retention = cfg->retention;
