@@ -64,7 +64,7 @@ simulated() {
 
 # Those on LMDB wait for the disk most of the time, so they go beside the others.
 test_sim() {
-    simulated simulate_work_lmdb simulate_work --seeds 1..10 --lmdb build &
+    simulated simulate_work_lmdb simulate_work --seeds 1..5 --lmdb build &
     simulated simulate_orders_lmdb simulate_orders --seeds 1..10 --lmdb build &
     simulated simulate simulate --seeds "$SIMULATION_SEEDS" --jobs "$(nproc)"
     simulated simulate_calls simulate_calls --seeds "$CALLS_SEEDS" &
