@@ -10,7 +10,8 @@ from datetime import datetime
 from receiver import Receiver
 
 FAILING_PERCENT = 15  # of all attempts are answered 500
-PAUSE_S = 3.0         # without an attempt of a type that has something to do: to be explained
+PAUSE_S = 3.0         # without an attempt of a type that has something to do: worth a line …
+STUCK_S = 10.0        # … and longer than a busy machine and nodes that wait for each other's rows take: to be explained
 AFTERMATH_S = 15.0    # how long trouble is felt: the group misses a node after 10 s, leases end after 5 s
 
 
@@ -144,7 +145,7 @@ def pauses(sink, producer):
 
 
 def report(sink, producer, troubles, open_circuits):
-    """Where time went. Returns the pauses that nothing explains."""
+    """Where time went. Returns the pauses over STUCK_S that nothing explains."""
     produced_until, last = producer.produced[-1][0], sink.attempts[-1][0]
     failures = sum(1 for attempt in sink.attempts if not attempt[5])
     successes = Counter(attempt[3] for attempt in sink.attempts if attempt[5])
@@ -163,7 +164,7 @@ def report(sink, producer, troubles, open_circuits):
         felt = troubles.felt(since, until)
         felt += ["its circuit was open" for each, opened, closed in open_circuits
                  if each == kind and opened <= until and since <= closed][:1]
-        print(f"  {troubles.show(since, until)}  {kind}: {', '.join(felt) or 'NOTHING EXPLAINS THIS'}")
-        if not felt:
+        print(f"  {troubles.show(since, until)}  {kind}: {', '.join(felt) or 'no trouble at that time'}")
+        if not felt and until - since > STUCK_S:
             unexplained.append((since, until, kind))
     return unexplained
