@@ -75,8 +75,8 @@ RT_MUST_USE rt_code rt_ks_commit(rt_ks *s, const rt_ledger *next, rt_str items, 
 void rt_ks_note_cut(rt_ks *s, int64_t cut);
 /* Takes in what has come, at most `max` lines. No batch of the copy is open. */
 rt_code rt_ks_take_in(rt_ks *s, uint32_t max, rt_err *err);
-/* Everything up to `high`, or until nothing comes any more. */
-RT_MUST_USE rt_code rt_ks_catch_up(rt_ks *s, int64_t high, rt_err *err);
+/* Everything up to `high`. RT_E_UNAVAILABLE: for `stall_ms` nothing has come. */
+RT_MUST_USE rt_code rt_ks_catch_up(rt_ks *s, int64_t high, int64_t stall_ms, rt_err *err);
 /* Reads on from where the copy is. */
 RT_MUST_USE rt_code rt_ks_read_on(rt_ks *s, rt_err *err);
 void rt_ks_note_time(rt_ks *s, int64_t at_ms);
@@ -140,7 +140,6 @@ struct rt_ks {
     bool ended;
     rt_batch_end end;
     rt_err why;
-    bool looked_again;        /* the last batch was decided again, and had nothing to write */
     bool woken;               /* others have written */
     _Atomic int64_t at_ms;    /* the latest time that a node has written */
     rt_share *share;          /* NULL: all is ours */

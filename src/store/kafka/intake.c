@@ -8,7 +8,7 @@
 #include "store/kafka/inside.h"
 #include "store/kafka/replay.h"
 
-enum { CATCH_UP_STALL_MS = 30000, CATCH_UP_LINES = 1000, WAIT_SLICE_MS = 100 };
+enum { CATCH_UP_LINES = 1000, WAIT_SLICE_MS = 100 };
 
 void rt_ks_wait(rt_ks *s, int64_t wait_ms) {
     struct pollfd fd = {.fd = s->base.fd, .events = POLLIN};
@@ -183,15 +183,15 @@ rt_code rt_ks_take_in(rt_ks *s, uint32_t max, rt_err *err) {
     return code;
 }
 
-rt_code rt_ks_catch_up(rt_ks *s, int64_t high, rt_err *err) {
+rt_code rt_ks_catch_up(rt_ks *s, int64_t high, int64_t stall_ms, rt_err *err) {
     int64_t at = s->ledger.position;
-    int64_t until_ms = rt_mono_ms() + CATCH_UP_STALL_MS;
+    int64_t until_ms = rt_mono_ms() + stall_ms;
     while (s->ledger.position < high) {
         const rt_code code = rt_ks_take_in(s, CATCH_UP_LINES, err);
         if (code != RT_OK && code != RT_E_UNAVAILABLE) return code;
         if (s->ledger.position > at) {
             at = s->ledger.position;
-            until_ms = rt_mono_ms() + CATCH_UP_STALL_MS;
+            until_ms = rt_mono_ms() + stall_ms;
         } else if (rt_mono_ms() > until_ms) {
             return rt_fail(err, RT_E_UNAVAILABLE, 0, "%s cannot be read", s->journal_topic);
         } else {

@@ -96,6 +96,7 @@ static rt_code open_reader(rt_journal *j, rt_err *err) {
         {"fetch.error.backoff.ms", "100", true},
         {"reconnect.backoff.max.ms", "1000", true},
         {"queued.max.messages.kbytes", "32768", true},
+        {"socket.timeout.ms", "2000", true}, // rd_kafka_query_watermark_offsets heeds no other
     };
     rt_code code = open_client(j, RD_KAFKA_CONSUMER, own, sizeof own / sizeof *own, &j->reader, err);
     if (code != RT_OK) return code;
@@ -147,7 +148,12 @@ rt_code rt_journal_range(rt_journal *j, int64_t *low, int64_t *high, int wait_ms
     const int64_t until_ms = rt_mono_ms() + wait_ms;
     rd_kafka_resp_err_t error;
     do {
-        error = rd_kafka_query_watermark_offsets(j->reader, j->topic, 0, low, high, wait_ms);
+        // The offsets' own question waits for brokers that are gone as long as it takes; this one does not.
+        const struct rd_kafka_metadata *metadata = NULL;
+        error = rd_kafka_metadata(j->reader, 0, j->reader_topic, &metadata, wait_ms);
+        if (metadata != NULL) rd_kafka_metadata_destroy(metadata);
+        if (error == RD_KAFKA_RESP_ERR_NO_ERROR)
+            error = rd_kafka_query_watermark_offsets(j->reader, j->topic, 0, low, high, wait_ms);
         if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return RT_OK;
         (void)poll(NULL, 0, NAP_MS);
     } while (rt_mono_ms() < until_ms);

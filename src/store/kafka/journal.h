@@ -7,7 +7,7 @@
 #include "store/kafka/entry.h"
 
 enum {
-    RT_JOURNAL_SEND_MS = 15000, /* librdkafka tries so long to write a record before it says that it could not */
+    RT_JOURNAL_SEND_MS = 10000, /* librdkafka tries so long to write a record before it says that it could not */
     RT_JOURNAL_BYTES_MAX = RT_ENTRY_BYTES_MAX + (16 << 20) /* of records that wait for the brokers */
 };
 

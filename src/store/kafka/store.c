@@ -16,7 +16,6 @@ enum {
     OPEN_WAIT_MS = 30000,
     TAKE_IN_LINES = 1000,          /* before a batch */
     FENCE_AGAIN_MS = 500,
-    LOOK_WAIT_MS = 1000,
     CATCH_UP_TRIES = 5,
     BOOKS_BYTES = 8 + 8,           /* of a batch's line, before its items */
     LINE_BYTES_MAX = RT_ENTRY_BYTES_MAX / 2, /* a batch that has more takes only what frees … */
@@ -56,7 +55,7 @@ static rt_code settle_line(rt_ks *s, int64_t wait_ms, rt_err *err) {
     rt_sent sent;
     while ((sent = rt_journal_sent(&s->journal)) == RT_SENT_WAITS && rt_mono_ms() < until_ms)
         rt_ks_wait(s, until_ms - rt_mono_ms());
-    if (sent == RT_SENT_WRITTEN) return rt_ks_catch_up(s, s->journal.sent.last + 1, err);
+    if (sent == RT_SENT_WRITTEN) return rt_ks_catch_up(s, s->journal.sent.last + 1, wait_ms, err);
     return rt_fail(err, RT_E_UNAVAILABLE, 0, "%s",
                    s->journal.why.msg[0] != '\0' ? s->journal.why.msg : "Kafka: no broker answers");
 }
@@ -145,20 +144,6 @@ static void go_on(rt_ks *s) {
     if (s->stage == RT_KS_FENCING) go_on_fencing(s);
 }
 
-/* What was refused was refused on what the copy holds: has another node written since? */
-static rt_batch_end end_of_empty(rt_ks *s) {
-    int64_t low, high;
-    if (s->share == NULL || !s->open) return RT_BATCH_DURABLE;
-    if (s->looked_again) { // once: others may be writing all the time
-        s->looked_again = false;
-        return RT_BATCH_DURABLE;
-    }
-    if (rt_journal_range(&s->journal, &low, &high, LOOK_WAIT_MS, &s->why) != RT_OK) return RT_BATCH_FAILED;
-    s->looked_again = high > s->ledger.position;
-    if (s->looked_again) (void)rt_fail(&s->why, RT_E_CONFLICT, 0, "another node has written meanwhile");
-    return s->looked_again ? RT_BATCH_CONFLICT : RT_BATCH_DURABLE;
-}
-
 /* What only now is known goes where room was left for it. */
 static void write_books(rt_ks *s) {
     const uint64_t books[] = {s->counter, (uint64_t)atomic_load(&s->cut)};
@@ -171,9 +156,7 @@ static void commit(rt_store *store, uint64_t batch_no) {
     RT_ASSERT(!s->ended);
     s->commit_no = batch_no;
     if (!s->open || !s->wrote || s->broken) {
-        const rt_batch_end end = s->broken ? RT_BATCH_FAILED : end_of_empty(s);
-        end_batch(s, end);
-        if (end == RT_BATCH_CONFLICT) rt_ks_wait(s, LOOK_WAIT_MS); // for what it was that others wrote
+        end_batch(s, s->broken ? RT_BATCH_FAILED : RT_BATCH_DURABLE);
         return;
     }
     write_books(s);
@@ -418,7 +401,7 @@ static rt_code try_to_catch_up(rt_ks *s, bool renew, rt_err *err) {
     if (s->ledger.cut < low) s->ledger.cut = low; // nothing is deleted before the retry topic has it
     s->note_below = s->ledger.position;
     code = rt_journal_read_from(&s->journal, rt_ledger_start(&s->ledger), err);
-    return code == RT_OK ? rt_ks_catch_up(s, high, err) : code;
+    return code == RT_OK ? rt_ks_catch_up(s, high, OPEN_WAIT_MS, err) : code;
 }
 
 static rt_code catch_up(rt_ks *s, rt_err *err) {
