@@ -223,6 +223,7 @@ def test_a_paused_queue_waits_and_holds_up_nobody(retryd, receiver):
 # ---- full -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.lmdb
 def test_a_full_store_refuses_reads_on_and_recovers(start_retryd):
     retryd = start_retryd({"store.lmdb_map_bytes": 32 << 20})
     stored = []
@@ -246,6 +247,7 @@ def test_a_full_store_refuses_reads_on_and_recovers(start_retryd):
     assert retryd.get("/readyz").status_code == 200
 
 
+@pytest.mark.lmdb
 def test_a_limit_on_the_size_of_files_is_like_a_full_disk(retryd):
     resource.prlimit(retryd.process.pid, resource.RLIMIT_FSIZE, (4 << 20, resource.RLIM_INFINITY))
     stored = []
@@ -262,6 +264,7 @@ def test_a_limit_on_the_size_of_files_is_like_a_full_disk(retryd):
                20, "a post to succeed again")
 
 
+@pytest.mark.lmdb
 def test_deliveries_end_while_the_store_is_full(start_retryd, receiver):
     retryd = start_retryd({"store.lmdb_map_bytes": 32 << 20})
     gate = threading.Event()
