@@ -27,6 +27,7 @@ BACKLOG, BACKLOG_REQUEST = 40000, 40  # events, by so many a request
 PENDING = [int(n) for n in os.environ.get("PENDING", "10000,10000000").split(",")]
 ENTITIES = int(os.environ.get("ENTITIES", "1000000"))
 sys.path.insert(0, os.path.join(ROOT, "tests", "e2e"))
+from kafka_broker import Broker, Unreachable  # noqa: E402
 from postgres import Postgres  # noqa: E402
 HEADERS = {"Client-ID": "3381af92-2b9e-11e3-b191-71861300734c", "X-Project-ID": "bench", "Content-Type": "application/json"}
 
@@ -256,12 +257,26 @@ def on_postgres(kind, what):
         return rival(kind, server.url(), what, 64)
 
 
-def calls(protocol, nodes=1, postgres=False):
+@contextlib.contextmanager
+def store_on(kind):
+    """Where a store is, as --store wants it; None: a folder."""
+    if kind == "postgres":
+        with Postgres(durable=True) as server:
+            yield server.url()
+    elif kind == "kafka":
+        with contextlib.closing(Broker()) as server:
+            yield f"kafka://{server.address}/bench"
+    else:
+        yield None
+
+
+def calls(protocol, nodes=1, store=None):
     """Failed calls of one type over 64 connections in all: scheduled; scheduled, claimed and finished; or, "process", a backlog that
     is claimed and finished, twenty a request."""
     with contextlib.ExitStack() as stack:
-        store = stack.enter_context(Postgres(durable=True)).url() if postgres else None
-        servers = [stack.enter_context(Retryd(store=store)) for _ in range(nodes)]
+        url = stack.enter_context(store_on(store))
+        copies = [stack.enter_context(tempfile.TemporaryDirectory()) for _ in range(nodes)]
+        servers = [stack.enter_context(Retryd(None, "kafka.copy=" + copy, store=url)) for copy in copies]
         servers[0].call("PUT", "/v1/event-types/bench", {"target": {"pull": True}})
         seconds = SECONDS
         if protocol == "process":
@@ -276,31 +291,40 @@ def calls(protocol, nodes=1, postgres=False):
         return sum(one["per_second"] for one in results)
 
 
+def on_kafka(protocol):
+    try:
+        return calls(protocol, store="kafka")
+    except Unreachable:
+        return 0.0  # the broker's own words are above
+
+
 def events():
-    names = ["retryd on LMDB, 64 connections", "BullMQ, Redis appendfsync always, 64 at a time"]
-    adds = medians(lambda: calls("schedule"), lambda: bullmq("add"))
-    processed = medians(lambda: calls("process"), lambda: bullmq("process"))
-    lives, = medians(lambda: calls("call"))
+    names = ["retryd on LMDB, 64 connections", "retryd on Kafka, acks=all", "BullMQ, Redis appendfsync always, 64 at a time",
+             "graphile-worker on PostgreSQL, 64 at a time"]
+    adds = medians(lambda: calls("schedule"), lambda: on_kafka("schedule"), lambda: bullmq("add"), lambda: on_postgres("graphile", "add"))
+    processed = medians(lambda: calls("process"), lambda: on_kafka("process"), lambda: bullmq("process"),
+                        lambda: on_postgres("graphile", "process"))
+    lives = medians(lambda: calls("call"), lambda: on_kafka("call"))
     table("Failed calls, 1 KB, durable: added one a request (schedule_1k); a backlog processed, ours twenty a request (process_1k); whole "
           "lives, one a request (call_1k). Rivals add and process, each in one Node.js process",
-          ["server", "added/s", "retryd is … times that", "processed/s", "… times that", "lives/s"],
-          [[name, add, adds[0] / add, done, processed[0] / done, life]
-           for name, add, done, life in zip(names, adds, processed, [lives, "-"])])
+          ["server", "added/s", "retryd on LMDB is … times that", "processed/s", "… times that", "lives/s"],
+          [[name, add, adds[0] / add if add else "-", done, processed[0] / done if done else "-", life]
+           for name, add, done, life in zip(names, adds, processed, [*lives, "-", "-"])])
 
 
 def postgres():
     rivals = [lambda what: on_postgres("graphile", what), lambda what: on_postgres("pgboss", what)]
-    adds = medians(lambda: calls("schedule", postgres=True), *(lambda one=one: one("add") for one in rivals), lambda: calls("schedule"))
-    processed = medians(lambda: calls("process", postgres=True), *(lambda one=one: one("process") for one in rivals),
+    adds = medians(lambda: calls("schedule", store="postgres"), *(lambda one=one: one("add") for one in rivals), lambda: calls("schedule"))
+    processed = medians(lambda: calls("process", store="postgres"), *(lambda one=one: one("process") for one in rivals),
                         lambda: calls("process"))
-    on_it, on_lmdb = medians(lambda: calls("call", postgres=True), lambda: calls("call"))
+    on_it, on_lmdb = medians(lambda: calls("call", store="postgres"), lambda: calls("call"))
     names = ["retryd on PostgreSQL", "graphile-worker", "pg-boss", "retryd on LMDB"]
     table("On PostgreSQL, 1 KB, fsync on, the same server: added one a request; a backlog processed, ours twenty a request; whole lives, "
           "one a request",
           ["", "added/s", "retryd on PostgreSQL is … times that", "processed/s", "… times that", "lives/s"],
           [[name, add, adds[0] / add, done, processed[0] / done, life]
            for name, add, done, life in zip(names, adds, processed, [on_it, "-", "-", on_lmdb])])
-    more = medians(*(lambda nodes=nodes, what=what: calls(what, nodes, True) for what in ("schedule", "call") for nodes in (1, 2, 4)))
+    more = medians(*(lambda nodes=nodes, what=what: calls(what, nodes, "postgres") for what in ("schedule", "call") for nodes in (1, 2, 4)))
     table("Nodes on one PostgreSQL, 64 connections in all", ["nodes", "scheduled/s", "lives/s"],
           [[nodes, more[i], more[i + 3]] for i, nodes in enumerate((1, 2, 4))])
 

@@ -11,7 +11,7 @@ fetch_rivals() {
 
 dev_bench() {
     need "building" "${PACKAGES_build[@]}"
-    need "the benchmarks" "${PACKAGES_bench[@]}"
+    need "the benchmarks" "${PACKAGES_bench[@]}" "${PACKAGES_kafka[@]}"
     configure_plain
     compile build retryd bench/load bench/sink bench/fill bench/bare_post bench/bare_curl bench/bare_lmdb
     fetch_rivals
