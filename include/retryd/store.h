@@ -5,7 +5,7 @@
  *    There is no policy in a store.
  * 2. A change is all or nothing. Every write carries the image it was decided on (`was`), and guards name documents that
  *    were only read. Another image in the store: RT_E_CONFLICT, nothing is written, the engine reads and decides again.
- *    A single writer (LMDB) never conflicts; PostgreSQL does; on Kafka only the owner of a partition decides.
+ *    A single writer (LMDB) never conflicts; PostgreSQL and Kafka do, and tell so at the batch's end.
  * 3. Changes are applied to the open BATCH. The batch's own view shows what was applied, so decisions of one batch see each
  *    other. rt_store_commit ends the batch; nothing is answered or started before that batch is known to be durable.
  * 4. Indexes, body users and counters belong to the store: it derives them from was -> now of a job:
@@ -28,9 +28,9 @@
  *    may leave gaps.
  *
  *              LMDB                            PostgreSQL                               Kafka
- *   batch      the write transaction           reads, overlay; written at commit        view + producer transaction
- *   view       read transaction                one statement on the reader pool         read transaction on the view
- *   commit     mdb_txn_commit, durable then    (1) lock and compare, (2) write, COMMIT  producer commit, then view
+ *   batch      the write transaction           reads, overlay; written at commit        write transaction of the local copy
+ *   view       read transaction                one statement on the reader pool         read transaction of the local copy
+ *   commit     mdb_txn_commit, durable then    compare and write in one transaction     one line of the journal, read back
  *   AGAIN      never                           record wanted: fetched by rt_store_load  never
  *   in flight  one batch                       one a connection                         one
  *
@@ -229,6 +229,9 @@ struct rt_store {
     const rt_store_ops *ops;
     uint32_t tag;        /* random, made with the store; part of every id that is shown */
     bool loads;          /* reads of the batch cost a round trip: worth wanting many before rt_store_load */
+    bool lags;           /* the batch may not show yet what others wrote a moment ago. What a decision found not to do is
+                          * then decided again in the next batch; an empty change in this one says that the next has to
+                          * show all that was there before */
     bool sole_owner;     /* nobody else takes jobs from it: leases of pushed jobs may live in the engine's memory */
     int fd;              /* readable when rt_store_poll has something; -1: commit itself waits for the end */
 };

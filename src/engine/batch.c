@@ -307,6 +307,7 @@ static bool decide_once(rt_engine *e, rt_command *cmd) {
         cmd->code = rt_fail(&cmd->err, RT_E_UNAVAILABLE, 0, "%s", e->err.msg);
         return true;
     }
+    cmd->unsure = false;
     const uint64_t told = e->waiting.told; // what is told from here on is news to it
     cmd->wait = NULL;
     rt_code code = cmd->decide(tx, cmd);
@@ -315,6 +316,7 @@ static bool decide_once(rt_engine *e, rt_command *cmd) {
     cmd->code = code;
     cmd->err = e->err;
     if (code == RT_E_AGAIN) return false;
+    cmd->unsure = e->store->lags && !cmd->confirmed && (code != RT_OK || tx->ops_count == 0);
     if (code == RT_E_CONFLICT && ++cmd->tries < RT_DECIDE_TRIES_MAX) {
         atomic_fetch_add_explicit(&e->metrics.conflicts, 1, memory_order_relaxed);
         return false;
@@ -368,6 +370,12 @@ void rt_batch_free(rt_batch *b) {
     free(b);
 }
 
+static bool has_unsure(const rt_batch *b) {
+    for (const rt_command *cmd = b->commands.first; cmd != NULL; cmd = cmd->next)
+        if (cmd->unsure) return true;
+    return false;
+}
+
 void rt_batch_submit(rt_engine *e) {
     rt_batch *b = e->open;
     if (b == NULL) return;
@@ -376,6 +384,10 @@ void rt_batch_submit(rt_engine *e) {
         rt_store_abandon(e->store);
         rt_batch_free(b);
         return;
+    }
+    if (has_unsure(b)) {
+        const rt_code code = rt_store_apply(e->store, &(rt_change){.frees = true}, &e->err);
+        (void)code; // if that failed, so does the commit
     }
     b->next = NULL;
     if (e->ended_last != NULL) e->ended_last->next = b;

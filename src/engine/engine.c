@@ -57,6 +57,7 @@ void rt_engine_submit(rt_engine *e, rt_command *cmd) {
     RT_ASSERT(cmd->decide != NULL);
     RT_ASSERT(cmd->done != NULL);
     cmd->tries = 0;
+    cmd->confirmed = false;
     rt_command_list_push(&e->inbox, cmd);
 }
 

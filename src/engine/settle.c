@@ -66,6 +66,18 @@ static void start_flight(rt_engine *e, rt_flight *f) {
     else rt_attempt_free(attempt);
 }
 
+/* Others may have written what these did not see: they are decided again, before what came later. */
+static void confirm(rt_engine *e, rt_command_list *commands) {
+    rt_command_list sure = {0}, again = {0};
+    rt_command *cmd;
+    while ((cmd = rt_command_list_pop(commands)) != NULL) {
+        cmd->confirmed = cmd->confirmed || cmd->unsure;
+        rt_command_list_push(cmd->unsure ? &again : &sure, cmd);
+    }
+    *commands = sure;
+    rt_command_list_put_back(&e->inbox, &again);
+}
+
 static void settle_durable(rt_engine *e, rt_batch *b) {
     e->trouble = RT_OK;
     e->store_pause_until_ms = INT64_MIN;
@@ -88,6 +100,7 @@ static void settle_durable(rt_engine *e, rt_batch *b) {
     }
     for (const rt_lesson *l = b->lessons; l != NULL; l = l->next) rt_upkeep_lesson(e, l);
     answer(e, &b->own);
+    if (e->store->lags) confirm(e, &b->commands);
     answer(e, &b->commands);
 }
 

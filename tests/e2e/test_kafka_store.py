@@ -190,6 +190,20 @@ def test_a_new_node_begins_from_the_retry_topic_when_the_journal_is_gone(kafka, 
 # ---- several nodes ------------------------------------------------------------------------------------------------------
 
 
+def test_what_one_node_did_counts_at_the_next_at_once(node):
+    """Behind a load balancer each request goes to another node."""
+    first, second = node(0), node(1)
+    for i in range(30):
+        put_type(first, f"t{i}")
+        job = schedule(second, f"t{i}")
+        held, = claim(first, f"t{i}", lease_s=60)
+        assert held["id"] == job
+        end(second, held, "finish")
+        end(first, held, "finish")  # the same again: the same answer
+        assert claim(second, f"t{i}") == []
+
+
+
 def test_what_one_node_writes_another_shows_and_starts(node, receiver):
     nodes = [node(0), node(1)]
     put_type(nodes[0], "t", target={"url": receiver.url("/hook")}, buckets=16)

@@ -233,7 +233,7 @@ static rt_code apply(rt_store *store, const rt_change *change, rt_err *err) {
     }
     const rt_code code = rt_store_apply(s->copy.local, change, err);
     if (code == RT_OK) {
-        s->wrote = s->wrote || change->ops_count > 0;
+        s->wrote = true; // an empty change, too: once its line has come back, all that stood before it has
         return RT_OK;
     }
     s->line.len = len;
@@ -340,7 +340,7 @@ static rt_code keep_config(rt_ks *s, const rt_store_kafka_config *cfg, rt_err *e
 }
 
 static rt_code init(rt_ks *s, const rt_store_kafka_config *cfg, rt_err *err) {
-    s->base = (rt_store){.ops = &OPS, .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    s->base = (rt_store){.ops = &OPS, .lags = true, .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
     (void)pthread_mutex_init(&s->cut_lock, NULL); // cannot fail on Linux
     const rt_code code = keep_config(s, cfg, err);
     if (code != RT_OK) return code;
