@@ -207,7 +207,7 @@ def test_a_migration_that_is_killed_goes_on_where_it_was(start_retryd, new_datab
             process = subprocess.Popen([CTL, "migrate-store", source, place, *OPTIONS, "--json"], stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE, text=True)
             try:
-                out, err = process.communicate(timeout=chance.uniform(0.1, 0.6) * (1 + kills / 4))
+                out, err = process.communicate(timeout=chance.uniform(0.03, 0.06) * (1 + kills))  # the first are too short
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.communicate()
