@@ -105,7 +105,8 @@ bool rt_stored_read_queue(rt_id id, rt_str value, rt_queue *out) {
     stored_queue fixed;
     rt_brakes brakes = {0};
     if (!take_fixed(&value, &fixed, sizeof fixed)) return false;
-    if (fixed.braked > 1 || (fixed.braked && !take(&value, &brakes, sizeof brakes))) return false;
+    if (fixed.braked && !take(&value, &brakes, sizeof brakes)) return false;
+    if (fixed.braked != is_braked(&brakes)) return false;
     if (fixed.version == 0 || fixed.gone > 1 || value.len > RT_QUEUE_NAME_MAX) return false;
     if (fixed.kind < RT_QUEUE_MESSAGES || fixed.kind > RT_QUEUE_CALLS) return false;
     *out = (rt_queue){
