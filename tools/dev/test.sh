@@ -89,7 +89,7 @@ test_asan() {
     sanitized build/asan gcc address,undefined || { tally 0 1; return; }
     export ASAN_OPTIONS=detect_leaks=1:abort_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
     store_tests build/asan unit store
-    RETRYD_MAP_BYTES=4G RETRYD_BIN=$ROOT/build/asan/retryd e2e_tests asan "not slow"
+    RETRYD_MAP_BYTES=4G RETRYD_BIN=$ROOT/build/asan/retryd e2e_tests asan "not slow and not kafka"
     unset ASAN_OPTIONS UBSAN_OPTIONS
 }
 

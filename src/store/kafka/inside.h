@@ -131,6 +131,7 @@ struct rt_ks {
     rt_ks_view batch_view;
     bool open;                /* a batch; the copy's is open too */
     bool wrote;               /* … with something in it */
+    bool cut_off;             /* the last line was lost: the next batch finds out whether that is over, empty or not */
     bool broken;              /* … that can only fail: `why` */
     rt_buf line;              /* … as it goes to the journal */
     rt_ks_stage stage;

@@ -112,10 +112,11 @@ static void go_on_sent(rt_ks *s) {
     case RT_SENT_WAITS: return;
     case RT_SENT_LOST:
         s->why = s->journal.why;
+        s->cut_off = true;
         end_batch(s, RT_BATCH_FAILED);
         return;
     case RT_SENT_UNSURE: begin_fence(s); return;
-    case RT_SENT_WRITTEN: break;
+    case RT_SENT_WRITTEN: s->cut_off = false; break;
     }
     if (s->open && s->journal.sent.first == s->ledger.position) end_at_once(s);
     if (s->stage == RT_KS_IDLE) return;
@@ -155,7 +156,8 @@ static void commit(rt_store *store, uint64_t batch_no) {
     RT_ASSERT(s->stage == RT_KS_IDLE);
     RT_ASSERT(!s->ended);
     s->commit_no = batch_no;
-    if (!s->open || !s->wrote || s->broken) {
+    if (s->open && s->cut_off && !s->wrote) rt_entry_add_change(&s->line, &(rt_change){0});
+    if (!s->open || s->broken || !(s->wrote || s->cut_off)) {
         end_batch(s, s->broken ? RT_BATCH_FAILED : RT_BATCH_DURABLE);
         return;
     }
