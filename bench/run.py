@@ -265,6 +265,7 @@ def store_on(kind):
             yield server.url()
     elif kind == "kafka":
         with contextlib.closing(Broker()) as server:
+            server.start()
             yield f"kafka://{server.address}/bench"
     else:
         yield None
