@@ -56,20 +56,15 @@ void rt_problem_coded(rt_exchange *x, unsigned status, const char *code, const c
     reply_problem(x, status, code, detail);
 }
 
-void rt_problem_of(rt_exchange *x, rt_code code, const rt_err *err, const char *what) {
-    const char *why = err != NULL && err->msg[0] != '\0' ? err->msg : NULL;
+unsigned rt_problem_status(rt_code code) {
     switch (code) {
-        case RT_E_ABSENT: rt_problem(x, 404, "There is no such %s.", what); return;
+        case RT_E_ABSENT: return 404;
         case RT_E_EXISTS:
         case RT_E_FENCED:
         case RT_E_CONFLICT:
-        case RT_E_INVALID:
-            rt_problem(x, 409, "%s", why != NULL ? why : "The state of the record does not allow this.");
-            return;
-        case RT_E_TOO_LARGE:
-            rt_problem(x, 413, "%s", why != NULL ? why : "The request is too large.");
-            return;
-        case RT_E_FORBIDDEN: rt_problem(x, 403, "%s", why != NULL ? why : "Not allowed."); return;
+        case RT_E_INVALID: return 409;
+        case RT_E_TOO_LARGE: return 413;
+        case RT_E_FORBIDDEN: return 403;
         case RT_OK:
         case RT_E_AGAIN:
         case RT_E_FULL:
@@ -79,7 +74,23 @@ void rt_problem_of(rt_exchange *x, rt_code code, const rt_err *err, const char *
         case RT_E_NOMEM:
         case RT_CODE_COUNT: break;
     }
-    rt_problem(x, 503, "%s", why != NULL ? why : "The store does not answer now; try again in a moment.");
+    return 503;
+}
+
+static const char *words_for(unsigned status) {
+    switch (status) {
+        case 403: return "Not allowed.";
+        case 409: return "The state of the record does not allow this.";
+        case 413: return "The request is too large.";
+        default: return "The store does not answer now; try again in a moment.";
+    }
+}
+
+void rt_problem_of(rt_exchange *x, rt_code code, const rt_err *err, const char *what) {
+    const char *why = err != NULL && err->msg[0] != '\0' ? err->msg : NULL;
+    const unsigned status = rt_problem_status(code);
+    if (status == 404) rt_problem(x, 404, "There is no such %s.", what);
+    else rt_problem(x, status, "%s", why != NULL ? why : words_for(status));
 }
 
 rt_view *rt_problem_view(rt_exchange *x) {

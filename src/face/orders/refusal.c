@@ -20,30 +20,9 @@ void rt_refusal(rt_exchange *x, unsigned status, const char *fmt, ...) {
     rt_exchange_reply_buf(x, status, "application/json", &body);
 }
 
-static unsigned status_of(rt_code code) {
-    switch (code) {
-    case RT_E_ABSENT: return 404;
-    case RT_E_EXISTS:
-    case RT_E_FENCED:
-    case RT_E_CONFLICT:
-    case RT_E_INVALID: return 409;
-    case RT_E_TOO_LARGE: return 413;
-    case RT_E_FORBIDDEN: return 403;
-    case RT_OK:
-    case RT_E_AGAIN:
-    case RT_E_FULL:
-    case RT_E_UNAVAILABLE:
-    case RT_E_IO:
-    case RT_E_CORRUPT:
-    case RT_E_NOMEM:
-    case RT_CODE_COUNT: break;
-    }
-    return 503;
-}
-
 void rt_refusal_of(rt_exchange *x, rt_code code, const rt_err *err, const char *what) {
     const char *why = err != NULL && err->msg[0] != '\0' ? err->msg : NULL;
-    const unsigned status = status_of(code);
+    const unsigned status = rt_problem_status(code);
     if (status == 404) rt_refusal(x, 404, "%s not found.", what);
     else if (why != NULL) rt_refusal(x, status, "%s", why);
     else if (status == 503) rt_refusal(x, 503, "The store does not answer now; try again in a moment.");
