@@ -3,8 +3,8 @@
  *   NAME --seeds FROM..TO [--lmdb DIR]
  *   NAME --seed N [--lmdb DIR]
  *
- * Each seed, from 1, is run twice: both runs must do the same. With --lmdb once, on a store in a folder of its own below DIR,
- * which must be there. */
+ * Each seed, from 1, is run twice: both runs must do the same. With --lmdb once, on a store in a folder of its
+ * own below DIR, which must be there. */
 #ifndef SIMULATION_SEEDS_H
 #define SIMULATION_SEEDS_H
 #include <stdbool.h>
