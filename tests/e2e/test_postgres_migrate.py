@@ -221,6 +221,22 @@ def test_a_migration_that_is_killed_goes_on_where_it_was(start_retryd, new_datab
     assert server.get("/v2/queues/q/stats").json()["messages"]["total"] == 30000
 
 
+def test_a_migration_is_told_again_by_who_did_not_hear_that_it_was_done(start_retryd, new_database, tmp_path):
+    home = f"lmdb:{tmp_path / 'data'}"
+    server = start_retryd(store=home)
+    fill(server, 200)
+    assert server.stop() == 0
+    target, back = new_database(), f"lmdb:{tmp_path / 'back'}"
+    for source, place in ((home, target), (target, back)):
+        said = migrate(source, place, "--json")
+        assert said["jobs"]["free"] == 200
+        assert migrate(source, place, "--json") == said
+    server = start_retryd(name="after", store=back)
+    server.send("q", "late")
+    assert server.stop() == 0
+    assert "not empty" in migrate(target, back, status=2)
+
+
 def test_the_target_of_a_migration_that_is_not_done_is_not_served(start_retryd, new_database, database, tmp_path):
     home = f"lmdb:{tmp_path / 'data'}"
     server = start_retryd(store=home)

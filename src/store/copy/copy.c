@@ -21,10 +21,46 @@ typedef struct copying {
     rt_arena arena;   /* what the next change writes */
     rt_op *ops;       /* [RT_WALK_RECORDS_MAX + 1] */
     uint32_t ops_count;
+    bool ended;       /* an earlier call had copied everything */
     bool failed;      /* memory ran out while gathering */
     rt_copy_tell *tell;
     void *ctx;
 } copying;
+
+/* ---- the check ----------------------------------------------------------------------------------------- */
+
+static void tell_counting(void *ctx, uint64_t done) {
+    const copying *c = ctx;
+    c->tell(c->ctx, RT_COPY_COUNTING, done, 0);
+}
+
+static void tell_checking(void *ctx, uint64_t done) {
+    const copying *c = ctx;
+    c->tell(c->ctx, RT_COPY_CHECKING, done, c->census.records);
+}
+
+/* The target's own sums too: listings and limits go by them. */
+static rt_code check_counts(copying *c, rt_err *err) {
+    rt_view *v = NULL;
+    rt_code code = rt_store_view(c->to, &v, err);
+    if (code != RT_OK) return code;
+    rt_counts sums = {0};
+    code = rt_view_counts(v, 0, &sums);
+    rt_view_close(v);
+    if (code != RT_OK) return rt_fail(err, code, 0, "the target's counters cannot be read");
+    const uint64_t *jobs = c->census.jobs;
+    const bool same = (uint64_t)sums.ready == jobs[RT_JOB_READY] && (uint64_t)sums.scheduled == jobs[RT_JOB_SCHEDULED] &&
+                      (uint64_t)sums.free == jobs[RT_JOB_FREE] && (uint64_t)sums.leased == jobs[RT_JOB_LEASED] &&
+                      (uint64_t)sums.dead == jobs[RT_JOB_DEAD] && (uint64_t)sums.done == jobs[RT_JOB_DONE];
+    return same ? RT_OK : rt_fail(err, RT_E_CORRUPT, 0, "the target's counters do not say what it holds");
+}
+
+static rt_code check(copying *c, rt_err *err) {
+    rt_census target;
+    rt_code code = check_counts(c, err); // the cheaper one
+    if (code == RT_OK) code = rt_census_take(c->to, &target, tell_checking, c, err);
+    return code == RT_OK ? rt_census_compare(&c->census, &target, err) : code;
+}
 
 /* ---- the note: how far it is --------------------------------------------------------------------------- */
 
@@ -70,32 +106,42 @@ static bool stop_at_first(void *ctx, const rt_op *record) {
     return false;
 }
 
-static rt_code check_empty(copying *c, rt_err *err) {
-    bool found = false;
+static rt_code find_any(copying *c, bool *found, rt_err *err) {
     rt_walk at = {0};
-    const rt_code code = rt_walk_step(&at, c->to, stop_at_first, &found, err);
-    if (code != RT_OK || !found) return code;
-    return rt_fail(err, RT_E_INVALID, 0, "the target is not empty");
+    return rt_walk_step(&at, c->to, stop_at_first, found, err);
 }
 
-/* Where the copy goes on, or that it begins. */
-static rt_code find_place(copying *c, rt_err *err) {
+/* Where the copy goes on. RT_E_ABSENT: no note. */
+static rt_code go_on(copying *c, rt_err *err) {
     rt_view *v = NULL;
     rt_code code = rt_store_view(c->to, &v, err);
     if (code != RT_OK) return code;
     rt_doc note;
     code = find_note(v, &note);
-    const bool begins = code == RT_E_ABSENT;
     if (code == RT_OK) {
         c->version = note.version;
         code = read_note(c, note.value, err);
         rt_buf_clear(&c->note);
         rt_buf_add(&c->note, note.value);
-    } else if (!begins) {
+    } else if (code != RT_E_ABSENT) {
         code = rt_fail(err, code, 0, "the target cannot be read: %s", rt_code_name(code));
     }
     rt_view_close(v);
-    return begins ? check_empty(c, err) : code;
+    return code;
+}
+
+/* Looks for records before it looks for the note: what a process that was killed committed last may arrive between the
+ * two, and brings its note along. Records without a note are somebody's own, or a copy that came to its end. */
+static rt_code find_place(copying *c, rt_err *err) {
+    bool found = false;
+    rt_code code = find_any(c, &found, err);
+    if (code == RT_OK) code = go_on(c, err);
+    if (code != RT_E_ABSENT) return code;
+    if (!found) return RT_OK;
+    code = check(c, err);
+    if (code == RT_E_CORRUPT) return rt_fail(err, RT_E_INVALID, 0, "the target is not empty");
+    c->ended = code == RT_OK;
+    return code;
 }
 
 rt_code rt_copy_check_whole(rt_store *store, rt_err *err) {
@@ -123,7 +169,7 @@ static rt_code finish_batch(copying *c, rt_err *err) {
         (void)poll(&ready, 1, POLL_MS);
     }
     if (end == RT_BATCH_DURABLE) return RT_OK;
-    if (end == RT_BATCH_CONFLICT) return rt_fail(err, RT_E_INVALID, 0, "somebody else writes to the target");
+    if (end == RT_BATCH_CONFLICT) return rt_fail(err, RT_E_CONFLICT, 0, "somebody else writes to the target");
     return err->code != RT_OK ? err->code : RT_E_IO;
 }
 
@@ -220,39 +266,10 @@ static rt_code move_all(copying *c, rt_err *err) {
     return code;
 }
 
-/* ---- the check ----------------------------------------------------------------------------------------- */
-
-static void tell_counting(void *ctx, uint64_t done) {
-    const copying *c = ctx;
-    c->tell(c->ctx, RT_COPY_COUNTING, done, 0);
-}
-
-static void tell_checking(void *ctx, uint64_t done) {
-    const copying *c = ctx;
-    c->tell(c->ctx, RT_COPY_CHECKING, done, c->census.records);
-}
-
-/* The target's own sums too: listings and limits go by them. */
-static rt_code check_counts(copying *c, rt_err *err) {
-    rt_view *v = NULL;
-    rt_code code = rt_store_view(c->to, &v, err);
-    if (code != RT_OK) return code;
-    rt_counts sums = {0};
-    code = rt_view_counts(v, 0, &sums);
-    rt_view_close(v);
-    if (code != RT_OK) return rt_fail(err, code, 0, "the target's counters cannot be read");
-    const uint64_t *jobs = c->census.jobs;
-    const bool same = (uint64_t)sums.ready == jobs[RT_JOB_READY] && (uint64_t)sums.scheduled == jobs[RT_JOB_SCHEDULED] &&
-                      (uint64_t)sums.free == jobs[RT_JOB_FREE] && (uint64_t)sums.leased == jobs[RT_JOB_LEASED] &&
-                      (uint64_t)sums.dead == jobs[RT_JOB_DEAD] && (uint64_t)sums.done == jobs[RT_JOB_DONE];
-    return same ? RT_OK : rt_fail(err, RT_E_CORRUPT, 0, "the target's counters do not say what it holds");
-}
-
-static rt_code check(copying *c, rt_err *err) {
-    rt_census target;
-    rt_code code = rt_census_take(c->to, &target, tell_checking, c, err);
-    if (code == RT_OK) code = rt_census_compare(&c->census, &target, err);
-    return code == RT_OK ? check_counts(c, err) : code;
+static rt_code end(copying *c, rt_err *err) {
+    const rt_code code = check(c, err);
+    c->ops_count = 0;
+    return code == RT_OK ? write_change(c, true, err) : code;
 }
 
 rt_code rt_copy_store(rt_store *from, rt_store *to, rt_copy_tell *tell, void *ctx, rt_census *out, rt_err *err) {
@@ -265,10 +282,8 @@ rt_code rt_copy_store(rt_store *from, rt_store *to, rt_copy_tell *tell, void *ct
     c.import = (rt_import){.tag = from->tag, .ids_from = rt_store_new_id(from), .seqs_from = rt_store_new_seq(from)};
     rt_store_abandon(from); // a store that fetches numbers may have begun a batch for it
     if (code == RT_OK) code = find_place(&c, err);
-    if (code == RT_OK) code = move_all(&c, err);
-    if (code == RT_OK) code = check(&c, err);
-    c.ops_count = 0;
-    if (code == RT_OK) code = write_change(&c, true, err);
+    if (code == RT_OK && !c.ended) code = move_all(&c, err);
+    if (code == RT_OK && !c.ended) code = end(&c, err);
     if (code == RT_OK) *out = c.census;
     rt_buf_deinit(&c.note);
     rt_arena_deinit(&c.arena);
