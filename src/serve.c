@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "engine/waiting.h"
+#include "engine/common/waiting.h"
 #include "executor/executors.h"
 #include "executor/plugin/plugins.h"
 #include "executor/webhook/webhook.h"

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "engine/core.h"
+#include "engine/machine/machine.h"
 
 enum { BATCHES_MAX = 4, TIDY_OPS_MAX = 512, TIDY_EVERY_MS = 60000, PUBLISH_EVERY_MS = 1000 };
 

@@ -5,8 +5,8 @@
  * rt_engine_tag and rt_engine_metrics. */
 #ifndef RT_ENGINE_ENGINE_H
 #define RT_ENGINE_ENGINE_H
-#include "engine/command.h"
-#include "engine/metrics.h"
+#include "engine/common/command.h"
+#include "engine/machine/metrics.h"
 #include "port/executor.h"
 #include "port/run.h"
 

@@ -3,7 +3,7 @@
 #include <stdint.h>
 
 #include "engine/calls/call.h"
-#include "engine/cursor.h"
+#include "engine/common/cursor.h"
 #include "engine/messages/metadata.h"
 #include "engine/messages/subscription.h"
 #include "engine/orders/lock.h"

@@ -2,7 +2,7 @@
  */
 #include "check.h"
 #include "engine/messages/subscription.h"
-#include "engine/renew.h"
+#include "engine/common/renew.h"
 
 /* ---- whose policy -------------------------------------------------------------------------------------- */
 

@@ -2,9 +2,9 @@
 #ifndef SIM_CLIENT_H
 #define SIM_CLIENT_H
 #include "engine/messages/claim.h"
-#include "engine/dead.h"
+#include "engine/queues/dead.h"
 #include "engine/messages/message.h"
-#include "engine/queue.h"
+#include "engine/queues/queue.h"
 #include "engine/messages/subscription.h"
 #include "world.h"
 

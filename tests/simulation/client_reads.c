@@ -1,6 +1,6 @@
 /* client_reads.c: what clients and operators are shown agrees with what is on the disk. */
 #include "client.h"
-#include "engine/read.h"
+#include "engine/queues/read.h"
 
 enum { PAGE_MAX = 20 };
 

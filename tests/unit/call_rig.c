@@ -1,6 +1,6 @@
 #include "call_rig.h"
 
-#include "engine/queue.h"
+#include "engine/queues/queue.h"
 
 enum { STEPS_MAX = 2000 };
 

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "engine/schedule.h"
+#include "engine/common/schedule.h"
 
 static rt_job_state place = RT_JOB_READY;
 static rt_view *open_view;

@@ -9,13 +9,13 @@
 #include <cmocka.h>
 
 #include "engine/messages/claim.h"
-#include "engine/cursor.h"
-#include "engine/dead.h"
+#include "engine/common/cursor.h"
+#include "engine/queues/dead.h"
 #include "engine/engine.h"
-#include "engine/expiry.h"
+#include "engine/queues/expiry.h"
 #include "engine/messages/message.h"
-#include "engine/queue.h"
-#include "engine/read.h"
+#include "engine/queues/queue.h"
+#include "engine/queues/read.h"
 #include "engine/messages/subscription.h"
 #include "store/memory/store_memory.h"
 

@@ -14,7 +14,7 @@
 #include "base/uuid.h"
 #include "engine/engine.h"
 #include "engine/orders/order_read.h"
-#include "engine/read.h"
+#include "engine/queues/read.h"
 #include "store/memory/store_memory.h"
 
 enum { RIG_START_MS = 1000000, RIG_TAG = 0x1234, RIG_ATTEMPTS_MAX = 64 };

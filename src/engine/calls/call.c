@@ -5,7 +5,7 @@
 
 #include "engine/calls/call_parts.h"
 #include "engine/calls/line.h"
-#include "engine/job.h"
+#include "engine/common/job.h"
 #include "engine/messages/fanout.h"
 
 enum { FORMAT = 1, KEY_FORMAT = 1, HASH_LEN = 32 };

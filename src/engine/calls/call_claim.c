@@ -2,7 +2,7 @@
 
 #include "engine/calls/call_parts.h"
 #include "engine/calls/circuit.h"
-#include "engine/job.h"
+#include "engine/common/job.h"
 
 enum {
     SET_ASIDE_MAX = 64,       /* calls that are too old, ended by one claim */

@@ -4,7 +4,7 @@
 #ifndef RT_ENGINE_CALLS_CALL_CLAIM_H
 #define RT_ENGINE_CALLS_CALL_CLAIM_H
 #include "engine/calls/call.h"
-#include "engine/waiting.h"
+#include "engine/common/waiting.h"
 
 typedef struct rt_claimed_call {
     rt_job job;

@@ -1,8 +1,8 @@
 #include "engine/calls/call_parts.h"
 #include "engine/calls/call_plugin.h"
 #include "engine/calls/circuit.h"
-#include "engine/job.h"
-#include "engine/life.h"
+#include "engine/common/job.h"
+#include "engine/common/life.h"
 #include "port/run.h"
 
 /* ---- starting ------------------------------------------------------------------------------------------ */

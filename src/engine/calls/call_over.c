@@ -1,7 +1,7 @@
 #include "engine/calls/call_parts.h"
 #include "engine/calls/circuit.h"
 #include "engine/calls/line.h"
-#include "engine/job.h"
+#include "engine/common/job.h"
 
 /* ---- when again ---------------------------------------------------------------------------------------- */
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "engine/calls/circuit.h"
-#include "engine/queue.h"
+#include "engine/queues/queue.h"
 
 enum { FORMAT = 1, DEAD_CHAIN_MAX = 16 };
 

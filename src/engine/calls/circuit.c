@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "engine/core.h"
+#include "engine/machine/machine.h"
 
 static rt_brakes closed(const rt_brakes *was, int64_t since_ms) {
     return (rt_brakes){

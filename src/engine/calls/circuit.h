@@ -2,7 +2,7 @@
 #ifndef RT_ENGINE_CALLS_CIRCUIT_H
 #define RT_ENGINE_CALLS_CIRCUIT_H
 #include "engine/calls/call_type.h"
-#include "engine/schedule.h"
+#include "engine/common/schedule.h"
 
 /* An operator forces a queue's circuit, of any kind: open (nothing is started), closed (whatever fails), or auto (by itself
  * again; closed if nothing governs it). RT_E_ABSENT: no such queue. */

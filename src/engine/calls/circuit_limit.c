@@ -3,7 +3,7 @@
 #include "engine/calls/call_parts.h"
 #include "engine/calls/circuit.h"
 #include "engine/calls/line.h"
-#include "engine/core.h"
+#include "engine/machine/machine.h"
 
 enum { LOOK_EVERY_MS = 60000, LOOKED_AT_MAX = 1024 };
 

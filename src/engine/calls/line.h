@@ -10,7 +10,7 @@
  * before the one that is having its turn. */
 #ifndef RT_ENGINE_CALLS_LINE_H
 #define RT_ENGINE_CALLS_LINE_H
-#include "engine/command.h"
+#include "engine/common/command.h"
 
 #define RT_LINE_DUE_MS INT64_C(253402300799000) /* the end of the year 9999 */
 static inline bool rt_line_waits(const rt_job *job) {

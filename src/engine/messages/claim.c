@@ -2,8 +2,8 @@
 
 #include "engine/calls/call_claim.h"
 #include "engine/calls/line.h"
-#include "engine/job.h"
-#include "engine/queue.h"
+#include "engine/common/job.h"
+#include "engine/queues/queue.h"
 
 enum { SET_ASIDE_MAX = 256 }; /* messages that one claim may end or move before it takes what it has found */
 

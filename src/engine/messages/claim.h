@@ -1,6 +1,6 @@
 /* claim.h: Zaqar claims: a lease on up to 20 messages of one queue. */
-#ifndef RT_ENGINE_CLAIM_H
-#define RT_ENGINE_CLAIM_H
+#ifndef RT_ENGINE_MESSAGES_CLAIM_H
+#define RT_ENGINE_MESSAGES_CLAIM_H
 #include "engine/messages/message.h"
 
 /* Claims the first `limit` free messages. A message that was claimed `_max_claim_count` times already goes to the queue's

@@ -1,7 +1,7 @@
 #include "engine/messages/delivery.h"
 
-#include "engine/job.h"
-#include "engine/life.h"
+#include "engine/common/job.h"
+#include "engine/common/life.h"
 #include "engine/messages/message.h"
 #include "engine/messages/notice.h"
 

@@ -7,8 +7,8 @@
  * without a lease). It names the body and so keeps it; it says what a delivery needs to know; and the
  * holders that are left ARE the list of what is to be done, so that the cursor stays small. The cursor takes
  * the first holder, carries it through all subscriptions, and removes it. */
-#ifndef RT_ENGINE_FANOUT_H
-#define RT_ENGINE_FANOUT_H
+#ifndef RT_ENGINE_MESSAGES_FANOUT_H
+#define RT_ENGINE_MESSAGES_FANOUT_H
 #include "engine/messages/message.h"
 
 /* Subscriptions that get a delivery. */

@@ -1,9 +1,9 @@
 #include "engine/messages/message.h"
 
 #include "engine/engine.h"
-#include "engine/job.h"
+#include "engine/common/job.h"
 #include "engine/messages/fanout.h"
-#include "engine/queue.h"
+#include "engine/queues/queue.h"
 
 /* ---- shared ------------------------------------------------------------------------------------------ */
 

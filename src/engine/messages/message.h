@@ -1,6 +1,6 @@
 /* message.h: posting, deleting and popping messages. */
-#ifndef RT_ENGINE_MESSAGE_H
-#define RT_ENGINE_MESSAGE_H
+#ifndef RT_ENGINE_MESSAGES_MESSAGE_H
+#define RT_ENGINE_MESSAGES_MESSAGE_H
 #include "engine/messages/metadata.h"
 
 enum {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "engine/queue.h"
+#include "engine/queues/queue.h"
 
 enum { FORMAT = 1 };
 

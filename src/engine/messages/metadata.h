@@ -1,9 +1,9 @@
 /* metadata.h: a Zaqar queue as it is stored: the client's JSON as it came in, and what the engine needs of it, parsed.
  * The engine never parses JSON: faces fill these structs. */
-#ifndef RT_ENGINE_METADATA_H
-#define RT_ENGINE_METADATA_H
+#ifndef RT_ENGINE_MESSAGES_METADATA_H
+#define RT_ENGINE_MESSAGES_METADATA_H
 #include "base/pack.h"
-#include "engine/command.h"
+#include "engine/common/command.h"
 #include "retryd/policy.h"
 
 enum { RT_TENANT_MAX = 256, RT_QUEUE_TITLE_MAX = 64 };

@@ -1,6 +1,6 @@
 /* notice.h: what a subscriber is sent for one message. Pure text: the message's body goes in as it came, unparsed. */
-#ifndef RT_ENGINE_NOTICE_H
-#define RT_ENGINE_NOTICE_H
+#ifndef RT_ENGINE_MESSAGES_NOTICE_H
+#define RT_ENGINE_MESSAGES_NOTICE_H
 #include "engine/messages/subscription.h"
 
 /* Adds to `out`, as Zaqar writes it,

@@ -2,9 +2,9 @@
 
 #include <openssl/evp.h>
 
-#include "engine/cursor.h"
+#include "engine/common/cursor.h"
 #include "engine/messages/fanout.h"
-#include "engine/queue.h"
+#include "engine/queues/queue.h"
 
 enum { FORMAT = 1, HASH_BYTES = 32, SUBSCRIBER_NAME_LEN = 8 + HASH_BYTES };
 

@@ -1,7 +1,7 @@
 /* subscription.h: who is told of a queue's messages, and the commands that change it. A subscription's id is also the id
  * of its delivery queue, so that a slow endpoint has a queue, a concurrency and a backlog of its own. */
-#ifndef RT_ENGINE_SUBSCRIPTION_H
-#define RT_ENGINE_SUBSCRIPTION_H
+#ifndef RT_ENGINE_MESSAGES_SUBSCRIPTION_H
+#define RT_ENGINE_MESSAGES_SUBSCRIPTION_H
 #include "engine/messages/metadata.h"
 #include "port/executor.h"
 

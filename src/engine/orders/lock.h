@@ -3,7 +3,7 @@
  * timeout, released only by its holder. */
 #ifndef RT_ENGINE_ORDERS_LOCK_H
 #define RT_ENGINE_ORDERS_LOCK_H
-#include "engine/command.h"
+#include "engine/common/command.h"
 
 typedef struct rt_lock {
     rt_str holder;      /* node and boot */

@@ -1,7 +1,7 @@
 #include "engine/orders/order_parts.h"
 
 #include "base/utf8.h"
-#include "engine/job.h"
+#include "engine/common/job.h"
 #include "engine/messages/fanout.h"
 #include "engine/orders/secret.h"
 

@@ -6,7 +6,7 @@
  * a slice a change, and the next one goes on behind them. */
 #ifndef RT_ENGINE_ORDERS_ORDER_PATROL_H
 #define RT_ENGINE_ORDERS_ORDER_PATROL_H
-#include "engine/command.h"
+#include "engine/common/command.h"
 
 enum { RT_PATROL_SLICE = 64, RT_PATROL_ROUND = 1024 };
 #define RT_PATROL_LOCK "order_retry_scheduler"

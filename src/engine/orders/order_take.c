@@ -1,6 +1,6 @@
 /* order_take.c: what the end of a run makes of its order. */
 #include "base/utf8.h"
-#include "engine/job.h"
+#include "engine/common/job.h"
 #include "engine/orders/order_parts.h"
 #include "engine/orders/secret.h"
 

@@ -1,5 +1,5 @@
 #include "engine/orders/order_parts.h"
-#include "engine/queue.h"
+#include "engine/queues/queue.h"
 
 enum { FORMAT = 1 };
 

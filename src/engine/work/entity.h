@@ -9,8 +9,8 @@
  * entity's kind and the process if the process is wanted, otherwise in the process's queue of the kind "",
  * where nobody looks for work. A job that comes to rest gets a new id: it lines up behind the others, so
  * that nothing that fails again and again is in anybody's way. */
-#ifndef RT_ENGINE_ENTITY_H
-#define RT_ENGINE_ENTITY_H
+#ifndef RT_ENGINE_WORK_ENTITY_H
+#define RT_ENGINE_WORK_ENTITY_H
 #include "engine/work/work_name.h"
 
 enum {

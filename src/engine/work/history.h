@@ -4,8 +4,8 @@
  *
  * Readable as it stands in the stream of all events: ids as 16 hex digits, the interval in seconds (of
  * Failed, otherwise 0). */
-#ifndef RT_ENGINE_HISTORY_H
-#define RT_ENGINE_HISTORY_H
+#ifndef RT_ENGINE_WORK_HISTORY_H
+#define RT_ENGINE_WORK_HISTORY_H
 #include "base/arena.h"
 #include "base/id.h"
 

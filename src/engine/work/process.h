@@ -1,7 +1,7 @@
 /* process.h: what is done with entities: a registered name, which processes it excludes, and its default
  * backoff. */
-#ifndef RT_ENGINE_PROCESS_H
-#define RT_ENGINE_PROCESS_H
+#ifndef RT_ENGINE_WORK_PROCESS_H
+#define RT_ENGINE_WORK_PROCESS_H
 #include "engine/work/work_name.h"
 
 enum { RT_PROCESS_EXCLUDES_MAX = 32, RT_PROCESSES_MAX = 256 /* of a tenant */ };

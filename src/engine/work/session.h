@@ -4,8 +4,8 @@
  * A session is alive while its deadline lies in the future; once over it never lives again, and nothing
  * that it asks for is done. Its work is free again when its end has been noticed, which is at once when
  * somebody names it, and otherwise with the next sweep. */
-#ifndef RT_ENGINE_SESSION_H
-#define RT_ENGINE_SESSION_H
+#ifndef RT_ENGINE_WORK_SESSION_H
+#define RT_ENGINE_WORK_SESSION_H
 #include "engine/work/work_name.h"
 
 enum {

@@ -5,13 +5,13 @@
  * a failure: made or grown by fail, left alone by cancel and by the end of a session, removed by finish,
  * all in the change that ends the work. How work ended is kept for RT_WORK_END_KEPT_MS, so that a request
  * whose answer was lost gets the same answer again. */
-#ifndef RT_ENGINE_WORK_H
-#define RT_ENGINE_WORK_H
+#ifndef RT_ENGINE_WORK_WORK_H
+#define RT_ENGINE_WORK_WORK_H
 #include "engine/work/entity.h"
 #include "engine/work/history.h"
 #include "engine/work/process.h"
 #include "engine/work/session.h"
-#include "engine/waiting.h"
+#include "engine/common/waiting.h"
 
 enum {
     RT_CLAIM_CANDIDATES_MAX = RT_WAIT_TOPICS_MAX,

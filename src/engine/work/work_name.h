@@ -1,6 +1,6 @@
 /* work_name.h: names of what workers know, and of the documents that hold it. */
-#ifndef RT_ENGINE_WORK_NAME_H
-#define RT_ENGINE_WORK_NAME_H
+#ifndef RT_ENGINE_WORK_WORK_NAME_H
+#define RT_ENGINE_WORK_WORK_NAME_H
 #include "engine/messages/metadata.h"
 
 enum { RT_PROCESS_NAME_MAX = 64, RT_KIND_NAME_MAX = 64, RT_ENTITY_NAME_MAX = 128 };

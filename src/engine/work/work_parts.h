@@ -1,6 +1,6 @@
 /* work_parts.h: what the files of work share among themselves. */
-#ifndef RT_ENGINE_WORK_PARTS_H
-#define RT_ENGINE_WORK_PARTS_H
+#ifndef RT_ENGINE_WORK_WORK_PARTS_H
+#define RT_ENGINE_WORK_WORK_PARTS_H
 #include "engine/work/work.h"
 
 /* Copies in the arena of the decision. RT_E_ABSENT: doc->version is 0. */

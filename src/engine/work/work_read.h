@@ -2,9 +2,9 @@
  *
  * Strings in what is listed are lent for the call. Listings go by the order of document names; `after` is
  * exclusive and 0 or empty for the first. */
-#ifndef RT_ENGINE_WORK_READ_H
-#define RT_ENGINE_WORK_READ_H
-#include "engine/read.h"
+#ifndef RT_ENGINE_WORK_WORK_READ_H
+#define RT_ENGINE_WORK_WORK_READ_H
+#include "engine/queues/read.h"
 #include "engine/work/work.h"
 
 /* Those that are alive at `now_ms`. */

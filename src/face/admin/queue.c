@@ -1,5 +1,5 @@
 #include "engine/calls/circuit.h"
-#include "engine/queue.h"
+#include "engine/queues/queue.h"
 #include "face/admin/pages.h"
 #include "face/common/fields.h"
 

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 
 #include "engine/engine.h"
-#include "engine/read.h"
+#include "engine/queues/read.h"
 #include "http/exchange.h"
 
 /* Who may come in. Tokens: a request carries one in `Authorization: Bearer` or `X-Auth-Token`. Without any token

@@ -1,5 +1,5 @@
 
-#include "engine/queue.h"
+#include "engine/queues/queue.h"
 #include "face/notifications/caller.h"
 #include "face/notifications/queue_metadata.h"
 #include "face/notifications/queues.h"

@@ -10,8 +10,8 @@
 #include "engine/calls/circuit.h"
 #include "engine/calls/line.h"
 #include "engine/engine.h"
-#include "engine/queue.h"
-#include "engine/read.h"
+#include "engine/queues/queue.h"
+#include "engine/queues/read.h"
 #include "store/memory/store_memory.h"
 
 enum {

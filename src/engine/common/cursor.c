@@ -1,0 +1,134 @@
+#include "engine/common/cursor.h"
+
+#include "engine/messages/metadata.h"
+
+enum { FORMAT = 1, NAME_LEN = 8 };
+
+static rt_cursor_slice *const SLICES[RT_CURSOR_KIND_COUNT] = {
+    [RT_CURSOR_FANOUT] = rt_fanout_slice,
+    [RT_CURSOR_DRAIN] = rt_drain_slice,
+    [RT_CURSOR_UNSUBSCRIBE] = rt_unsubscribe_slice,
+    [RT_CURSOR_DEAD] = rt_dead_slice,
+    [RT_CURSOR_CIRCUIT] = rt_circuit_slice,
+};
+
+/* ---- stored form ------------------------------------------------------------------------------------- */
+
+rt_str rt_cursor_encode(rt_arena *arena, const rt_cursor *c) {
+    rt_buf b = {0};
+    rt_pack_u8(&b, FORMAT);
+    rt_pack_u64(&b, c->id);
+    rt_pack_u8(&b, (uint8_t)c->kind);
+    rt_pack_u64(&b, c->queue);
+    rt_pack_u64(&b, c->after);
+    rt_pack_u64(&b, c->last);
+    rt_pack_u64(&b, c->from);
+    rt_pack_u64(&b, c->after_queue);
+    rt_pack_u8(&b, (uint8_t)c->reason);
+    rt_pack_u8(&b, c->keep_dead);
+    rt_pack_u8(&b, c->confirmed_only);
+    rt_pack_u8(&b, c->remove);
+    rt_pack_u64(&b, c->filter.queue);
+    rt_pack_u64(&b, c->filter.owner);
+    rt_pack_u8(&b, (uint8_t)c->filter.reason);
+    rt_pack_u32(&b, c->rate);
+    rt_pack_i64(&b, c->next_ms);
+    rt_pack_u8(&b, (uint8_t)c->filter.failure);
+    rt_pack_u16(&b, c->filter.status_low);
+    rt_pack_u16(&b, c->filter.status_high);
+    rt_pack_i64(&b, c->filter.after_ms);
+    rt_pack_i64(&b, c->filter.before_ms);
+    rt_pack_str(&b, c->filter.told);
+    rt_pack_str(&b, c->filter.text);
+    return rt_pack_finish(&b, arena);
+}
+
+static bool take_filter(rt_unpack *u, rt_dead_filter *out) {
+    const uint8_t failure = rt_unpack_u8(u);
+    out->status_low = rt_unpack_u16(u);
+    out->status_high = rt_unpack_u16(u);
+    out->after_ms = rt_unpack_i64(u);
+    out->before_ms = rt_unpack_i64(u);
+    out->told = rt_unpack_str(u);
+    out->text = rt_unpack_str(u);
+    out->failure = (rt_reason)failure;
+    return failure < RT_REASON_COUNT;
+}
+
+bool rt_cursor_decode(rt_str value, rt_cursor *out) {
+    rt_unpack u = {.rest = value};
+    if (rt_unpack_u8(&u) != FORMAT) return false;
+    *out = (rt_cursor){.id = rt_unpack_u64(&u)};
+    const uint8_t kind = rt_unpack_u8(&u);
+    out->queue = rt_unpack_u64(&u);
+    out->after = rt_unpack_u64(&u);
+    out->last = rt_unpack_u64(&u);
+    out->from = rt_unpack_u64(&u);
+    out->after_queue = rt_unpack_u64(&u);
+    const uint8_t reason = rt_unpack_u8(&u);
+    out->keep_dead = rt_unpack_bool(&u);
+    out->confirmed_only = rt_unpack_bool(&u);
+    out->remove = rt_unpack_bool(&u);
+    out->filter.queue = rt_unpack_u64(&u);
+    out->filter.owner = rt_unpack_u64(&u);
+    const uint8_t filter_reason = rt_unpack_u8(&u);
+    out->rate = rt_unpack_u32(&u);
+    out->next_ms = rt_unpack_i64(&u);
+    if (u.rest.len > 0 && !take_filter(&u, &out->filter)) return false; // cursors of before had none
+    if (u.failed || u.rest.len > 0) return false;
+    if (kind == RT_CURSOR_NONE || kind >= RT_CURSOR_KIND_COUNT) return false;
+    if (reason >= RT_REASON_COUNT || filter_reason >= RT_REASON_COUNT) return false;
+    out->kind = (rt_cursor_kind)kind;
+    out->reason = (rt_reason)reason;
+    out->filter.reason = (rt_reason)filter_reason;
+    return true;
+}
+
+/* ---- in decisions ------------------------------------------------------------------------------------ */
+
+static rt_code write(rt_tx *tx, const rt_doc *was, const rt_cursor *c) {
+    unsigned char *name = rt_arena_alloc(tx->arena, NAME_LEN);
+    const rt_str value = rt_cursor_encode(tx->arena, c);
+    if (name == NULL || value.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a cursor");
+    rt_put_be64(name, c->id);
+    const rt_doc now = {
+        .kind = RT_DOC_CURSOR, .name = {.ptr = (const char *)name, .len = NAME_LEN}, .value = value};
+    rt_tx_put_doc(tx, was, &now);
+    return RT_OK;
+}
+
+rt_code rt_cursor_start(rt_tx *tx, rt_cursor *c) {
+    if (c->id == 0) c->id = rt_tx_new_id(tx);
+    return write(tx, NULL, c);
+}
+
+static rt_code decide_step(rt_tx *tx, rt_command *cmd) {
+    rt_cursor_step *s = (rt_cursor_step *)cmd;
+    s->finished = false;
+    s->next_ms = tx->now_ms;
+    char *name = rt_arena_alloc(tx->arena, NAME_LEN);
+    if (name == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a cursor");
+    rt_put_be64((unsigned char *)name, s->id);
+    rt_doc was;
+    rt_code code = rt_view_doc(tx->view, RT_DOC_CURSOR, (rt_str){.ptr = name, .len = NAME_LEN}, &was);
+    s->finished = code == RT_E_ABSENT;
+    if (code != RT_OK) return s->finished ? RT_OK : code;
+    was.name.ptr = name;
+    rt_cursor c;
+    if (!rt_cursor_decode(was.value, &c)) return rt_fail(tx->err, RT_E_CORRUPT, 0, "a cursor cannot be read");
+    if (c.next_ms > tx->now_ms) {
+        s->next_ms = c.next_ms;
+        return RT_OK;
+    }
+    bool finished = false;
+    code = SLICES[c.kind](tx, &c, &finished);
+    if (code != RT_OK) return code;
+    // Either way its document is written, so that of two who carry on the same slice only one does.
+    if (finished) rt_tx_put_doc(tx, &was, NULL);
+    else code = write(tx, &was, &c);
+    s->finished = finished;
+    if (c.next_ms > tx->now_ms) s->next_ms = c.next_ms;
+    return code;
+}
+
+void rt_cursor_step_init(rt_cursor_step *c) { *c = (rt_cursor_step){.cmd = {.decide = decide_step}}; }
