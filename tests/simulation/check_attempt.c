@@ -1,8 +1,8 @@
 /* check_attempt.c: attempts start when they may, and what follows from their outcome is what the policy says.
  */
 #include "check.h"
-#include "engine/messages/subscription.h"
 #include "engine/common/renew.h"
+#include "engine/messages/subscription.h"
 
 /* ---- whose policy -------------------------------------------------------------------------------------- */
 
@@ -26,7 +26,7 @@ static sources read_sources(rt_view *v, const rt_job *job, rt_str uri) {
         out.subscription_has = s.has_policy;
         out.subscription = s.policy;
         out.goes_there = rt_str_eq(s.uri, uri);
-        const rt_str queue = rt_metadata_name(&arena, s.tenant, s.queue_name);
+        const rt_str queue = rt_name(&arena, s.tenant, s.queue_name);
         const bool there =
             rt_view_doc(v, RT_DOC_METADATA, queue, &doc) == RT_OK && rt_metadata_decode(doc.value, &m);
         out.has_queue = there && m.id == job->owner && m.has_policy;

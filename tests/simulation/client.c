@@ -88,7 +88,7 @@ bool client_metadata(request *r, uint32_t queue, rt_metadata *out, uint64_t *ver
     rt_view *view = rt_memory_disk_view(r->world->disk);
     if (view == NULL) abort();
     rt_doc doc;
-    const rt_str name = rt_metadata_name(&r->arena, CLIENT_TENANT, client_queue_name(queue));
+    const rt_str name = rt_name(&r->arena, CLIENT_TENANT, client_queue_name(queue));
     bool found = rt_view_doc(view, RT_DOC_METADATA, name, &doc) == RT_OK;
     if (found) {
         // Records live as long as the disk, so the strings may outlive the view.

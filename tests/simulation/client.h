@@ -2,10 +2,10 @@
 #ifndef SIM_CLIENT_H
 #define SIM_CLIENT_H
 #include "engine/messages/claim.h"
-#include "engine/queues/dead.h"
 #include "engine/messages/message.h"
-#include "engine/queues/queue.h"
 #include "engine/messages/subscription.h"
+#include "engine/queues/dead.h"
+#include "engine/queues/queue.h"
 #include "world.h"
 
 typedef struct request request;

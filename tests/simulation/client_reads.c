@@ -1,5 +1,6 @@
 /* client_reads.c: what clients and operators are shown agrees with what is on the disk. */
 #include "client.h"
+#include "engine/messages/message_read.h"
 #include "engine/queues/read.h"
 
 enum { PAGE_MAX = 20 };

@@ -8,15 +8,16 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "engine/messages/claim.h"
 #include "engine/common/cursor.h"
-#include "engine/queues/dead.h"
 #include "engine/engine.h"
-#include "engine/queues/expiry.h"
+#include "engine/messages/claim.h"
 #include "engine/messages/message.h"
+#include "engine/messages/message_read.h"
+#include "engine/messages/subscription.h"
+#include "engine/queues/dead.h"
+#include "engine/queues/expiry.h"
 #include "engine/queues/queue.h"
 #include "engine/queues/read.h"
-#include "engine/messages/subscription.h"
 #include "store/memory/store_memory.h"
 
 typedef struct kit {

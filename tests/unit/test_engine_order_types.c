@@ -190,8 +190,8 @@ static rt_code decide_mischief(rt_tx *tx, rt_command *cmd) {
         rt_tx_remove_job(tx, &job);
     }
     if (m->type != NULL) {
-        const rt_str name = rt_work_name(tx->arena, RT_STR("p"), rt_str_of(m->type));
-        assert_int_equal(rt_work_doc(tx, RT_DOC_ORDER_TYPE, name, &doc), RT_OK);
+        const rt_str name = rt_name(tx->arena, RT_STR("p"), rt_str_of(m->type));
+        assert_int_equal(rt_doc_load(tx, RT_DOC_ORDER_TYPE, name, &doc), RT_OK);
         rt_tx_put_doc(tx, &doc, NULL);
     }
     return RT_OK;

@@ -167,13 +167,11 @@ static void stored__damaged_values_are_refused_or_harmless(void **state) {
 }
 
 static void stored__names_order_and_split(void **state) {
-    const rt_str name = rt_metadata_name(*state, RT_STR("tenant"), RT_STR("queue"));
+    const rt_str name = rt_name(*state, RT_STR("tenant"), RT_STR("queue"));
     assert_int_equal(name.len, 12);
     assert_memory_equal(name.ptr, "tenant\0queue", 12);
-    rt_str tenant, queue;
-    rt_metadata_split(name, &tenant, &queue);
-    assert_true(rt_str_eq(tenant, RT_STR("tenant")));
-    assert_true(rt_str_eq(queue, RT_STR("queue")));
+    assert_true(rt_str_eq(rt_name_tenant(name), RT_STR("tenant")));
+    assert_true(rt_str_eq(rt_name_rest(name), RT_STR("queue")));
     const rt_str low = rt_subscription_name(*state, 1, 255);
     const rt_str high = rt_subscription_name(*state, 1, 256);
     assert_true(rt_str_cmp(low, high) < 0);

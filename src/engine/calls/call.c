@@ -81,7 +81,7 @@ static rt_code find_key(rt_tx *tx, rt_id queue, rt_str key, known *out) {
     const rt_op *written = rt_tx_doc_op(tx, RT_DOC_CALL_KEY, name); // by another of the same request
     rt_code code = RT_OK;
     if (written != NULL) out->doc = *written->doc.now;
-    else code = rt_work_doc(tx, RT_DOC_CALL_KEY, name, &out->doc);
+    else code = rt_doc_load(tx, RT_DOC_CALL_KEY, name, &out->doc);
     if (code != RT_OK) return code == RT_E_ABSENT ? RT_OK : code;
     if (!decode_known(out->doc.value, out)) return rt_fail(tx->err, RT_E_CORRUPT, 0, "a key cannot be read");
     out->found = out->doc.expires_ms > tx->now_ms;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "engine/work/work_name.h"
+#include "engine/common/name.h"
 
 bool rt_call_type_name_is_valid(rt_str name) {
     if (name.len == 0 || name.len > RT_CALL_TYPE_NAME_MAX) return false;
@@ -40,9 +40,9 @@ static bool show_type(void *ctx, const rt_doc *doc) {
     rt_call_type type;
     t->corrupt = !rt_call_type_decode(doc->value, &type);
     if (t->corrupt) return false;
-    const rt_str name = rt_work_name_rest(doc->name);
+    const rt_str name = rt_name_rest(doc->name);
     if (t->each != NULL) return t->each(t->ctx, name, &type, doc->version);
-    return t->each_of_all(t->ctx, rt_work_name_tenant(doc->name), name, &type);
+    return t->each_of_all(t->ctx, rt_name_tenant(doc->name), name, &type);
 }
 
 static rt_code list(rt_view *v, rt_str prefix, rt_str after, types *t) {

@@ -2,7 +2,6 @@
 #ifndef RT_ENGINE_CALLS_CALL_READ_H
 #define RT_ENGINE_CALLS_CALL_READ_H
 #include "engine/calls/call.h"
-#include "engine/queues/read.h"
 
 /* Is it 1 to RT_CALL_TYPE_NAME_MAX letters, digits, '.', '_', '-' or ':'? */
 bool rt_call_type_name_is_valid(rt_str name);

@@ -134,11 +134,11 @@ _Static_assert(RT_CALL_DELIVERY_POLICY < RT_CALL_BACKOFF, "all below are known")
 /* ---- documents ----------------------------------------------------------------------------------------- */
 
 rt_str rt_call_type_name(rt_arena *arena, rt_str tenant, rt_str name) {
-    return rt_work_name(arena, tenant, name);
+    return rt_name(arena, tenant, name);
 }
 
 static rt_code load(rt_tx *tx, rt_str tenant, rt_str name, rt_doc *doc, rt_call_type *out) {
-    const rt_code code = rt_work_doc(tx, RT_DOC_CALL_TYPE, rt_call_type_name(tx->arena, tenant, name), doc);
+    const rt_code code = rt_doc_load(tx, RT_DOC_CALL_TYPE, rt_call_type_name(tx->arena, tenant, name), doc);
     if (code != RT_OK) return code;
     if (rt_call_type_decode(doc->value, out)) return RT_OK;
     return rt_fail(tx->err, RT_E_CORRUPT, 0, "event type %.*s cannot be read", RT_STR_ARG(name));

@@ -2,7 +2,8 @@
  * their target. Each type of a tenant has one queue. */
 #ifndef RT_ENGINE_CALLS_CALL_TYPE_H
 #define RT_ENGINE_CALLS_CALL_TYPE_H
-#include "engine/work/process.h" /* rt_backoff */
+#include "engine/common/backoff.h"
+#include "engine/common/command.h"
 #include "policy/circuit.h"
 #include "policy/pace.h"
 #include "port/executor.h"

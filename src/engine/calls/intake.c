@@ -1,7 +1,7 @@
 #include "engine/calls/intake.h"
 
 #include "base/pack.h"
-#include "engine/work/work_name.h"
+#include "engine/common/name.h"
 
 enum { FORMAT = 1 };
 
@@ -83,7 +83,7 @@ static rt_code decide_intake(rt_tx *tx, rt_command *cmd) {
     c->existed = 0;
     rt_doc doc;
     int64_t offset = -1;
-    rt_code code = rt_work_doc(tx, RT_DOC_OFFSET, c->log, &doc);
+    rt_code code = rt_doc_load(tx, RT_DOC_OFFSET, c->log, &doc);
     if (code != RT_OK && code != RT_E_ABSENT) return code;
     if (code == RT_OK && !decode(doc.value, &offset))
         return rt_fail(tx->err, RT_E_CORRUPT, 0, "the offset of a log cannot be read");

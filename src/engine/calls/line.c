@@ -4,7 +4,7 @@
 
 #include "base/pack.h"
 #include "engine/calls/call_parts.h"
-#include "engine/work/work_name.h"
+#include "engine/common/name.h"
 
 enum { FORMAT = 1, LINE_LEN = 16, PLACE_LEN = 24, IDS_MAX = 1 << 16 };
 
@@ -56,7 +56,7 @@ static rt_code load(rt_tx *tx, const rt_job *job, line *out) {
         if (written->doc.now == NULL) return RT_OK;
         out->doc = *written->doc.now;
     } else {
-        const rt_code code = rt_work_doc(tx, RT_DOC_CALL_LINE, name, &out->doc);
+        const rt_code code = rt_doc_load(tx, RT_DOC_CALL_LINE, name, &out->doc);
         if (code == RT_E_ABSENT) return RT_OK;
         if (code != RT_OK) return code;
     }
@@ -174,7 +174,7 @@ rt_code rt_line_leave(rt_tx *tx, const rt_job *job) {
     if (code != RT_OK) return code;
     rt_doc place;
     const rt_str name = name_of(tx->arena, job->queue, job->key_hash, job->id, PLACE_LEN);
-    code = rt_work_doc(tx, RT_DOC_CALL_PLACE, name, &place);
+    code = rt_doc_load(tx, RT_DOC_CALL_PLACE, name, &place);
     if (code != RT_OK) return code == RT_E_ABSENT ? RT_E_CORRUPT : code;
     if (l.count == 0) return rt_fail(tx->err, RT_E_CORRUPT, 0, "a call stands in no line");
     rt_tx_put_doc(tx, &place, NULL);

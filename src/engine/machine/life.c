@@ -2,8 +2,8 @@
 
 #include <stdlib.h>
 
-#include "engine/machine/machine.h"
 #include "engine/common/job.h"
+#include "engine/machine/machine.h"
 
 static const rt_life *life_of(const rt_job *job) {
     if (job->flags & RT_JOB_CALL) return &rt_call_life;

@@ -9,14 +9,14 @@
 #ifndef RT_ENGINE_MACHINE_MACHINE_H
 #define RT_ENGINE_MACHINE_MACHINE_H
 #include "engine/common/cursor.h"
-#include "engine/common/life.h"
-#include "engine/engine.h"
-#include "engine/queues/expiry.h"
 #include "engine/common/flight.h"
+#include "engine/common/life.h"
 #include "engine/common/renew.h"
-#include "engine/orders/order_patrol.h"
 #include "engine/common/schedule.h"
 #include "engine/common/waiting.h"
+#include "engine/engine.h"
+#include "engine/orders/order_patrol.h"
+#include "engine/queues/expiry.h"
 
 enum {
     RT_DECIDE_TRIES_MAX = 12,   /* conflicts of one command before it is told "try again later" */

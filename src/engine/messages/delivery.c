@@ -37,7 +37,7 @@ static rt_code load_governed(rt_tx *tx, const rt_job *job, governed *out) {
     if (!rt_subscription_decode(doc.value, s))
         return rt_fail(tx->err, RT_E_CORRUPT, 0, "subscription cannot be read");
 
-    const rt_str queue_name = rt_metadata_name(tx->arena, s->tenant, s->queue_name);
+    const rt_str queue_name = rt_name(tx->arena, s->tenant, s->queue_name);
     if (queue_name.ptr == NULL) return RT_E_NOMEM;
     rt_doc queue_doc;
     rt_metadata queue;

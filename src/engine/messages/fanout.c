@@ -1,8 +1,8 @@
 #include "engine/messages/fanout.h"
 
 #include "engine/common/cursor.h"
-#include "engine/messages/subscription.h"
 #include "engine/common/schedule.h"
+#include "engine/messages/subscription.h"
 
 _Static_assert((int)RT_CURSOR_SLICE <= (int)RT_FANOUT_INLINE_MAX, "a slice's targets fit into rt_targets");
 

@@ -1,95 +1,11 @@
 #include "engine/messages/metadata.h"
 
-#include <string.h>
-
 #include "engine/queues/queue.h"
 
 enum { FORMAT = 1 };
-
-/* ---- names ------------------------------------------------------------------------------------------- */
-
-rt_str rt_metadata_name(rt_arena *arena, rt_str tenant, rt_str queue) {
-    RT_ASSERT(tenant.len <= RT_TENANT_MAX);
-    RT_ASSERT(queue.len <= RT_QUEUE_TITLE_MAX);
-    const size_t len = tenant.len + 1 + queue.len;
-    char *name = rt_arena_alloc(arena, len); // zeroed: the separator is there already
-    if (name == NULL) return (rt_str){0};
-    if (tenant.len > 0) memcpy(name, tenant.ptr, tenant.len);
-    if (queue.len > 0) memcpy(name + tenant.len + 1, queue.ptr, queue.len);
-    return (rt_str){.ptr = name, .len = len};
-}
 _Static_assert(RT_TENANT_MAX + 1 + RT_QUEUE_TITLE_MAX <= RT_DOC_NAME_MAX, "every queue has a document name");
 
-void rt_metadata_split(rt_str name, rt_str *tenant, rt_str *queue) {
-    (void)rt_str_cut(name, '\0', tenant, queue);
-}
-
 /* ---- stored form ------------------------------------------------------------------------------------- */
-
-rt_str rt_pack_finish(rt_buf *b, rt_arena *arena) {
-    const rt_str out = b->failed ? (rt_str){0} : rt_arena_dup(arena, rt_buf_str(b));
-    rt_buf_deinit(b);
-    return out;
-}
-
-bool rt_unpack_bool(rt_unpack *u) {
-    const uint8_t v = rt_unpack_u8(u);
-    if (v > 1) u->failed = true;
-    return v == 1;
-}
-
-void rt_policy_pack(rt_buf *b, const rt_delivery_policy *p) {
-    rt_pack_u32(b, p->retries_with_no_delay);
-    rt_pack_u32(b, p->minimum_delay_retries);
-    rt_pack_u32(b, p->minimum_delay_s);
-    rt_pack_u32(b, p->maximum_delay_s);
-    rt_pack_u32(b, p->maximum_delay_retries);
-    rt_pack_u32(b, p->backoff_retries);
-    rt_pack_u32(b, p->maximum_age_s);
-    rt_pack_u32(b, p->attempt_timeout_s);
-    rt_pack_u8(b, (uint8_t)p->backoff_function);
-    rt_pack_u8(b, (uint8_t)p->jitter);
-    rt_pack_u8(b, p->ignore_subscription_override);
-    rt_pack_u8(b, p->respect_retry_after);
-    rt_pack_u8(b, p->follow_redirects);
-    rt_pack_u8(b, p->retry_on_count);
-    for (uint8_t i = 0; i < p->retry_on_count; i++) {
-        rt_pack_u16(b, p->retry_on[i].low);
-        rt_pack_u16(b, p->retry_on[i].high);
-    }
-}
-
-void rt_policy_unpack(rt_unpack *u, rt_delivery_policy *p) {
-    *p = (rt_delivery_policy){
-        .retries_with_no_delay = rt_unpack_u32(u),
-    };
-    p->minimum_delay_retries = rt_unpack_u32(u);
-    p->minimum_delay_s = rt_unpack_u32(u);
-    p->maximum_delay_s = rt_unpack_u32(u);
-    p->maximum_delay_retries = rt_unpack_u32(u);
-    p->backoff_retries = rt_unpack_u32(u);
-    p->maximum_age_s = rt_unpack_u32(u);
-    p->attempt_timeout_s = rt_unpack_u32(u);
-    const uint8_t function = rt_unpack_u8(u);
-    const uint8_t jitter = rt_unpack_u8(u);
-    p->ignore_subscription_override = rt_unpack_bool(u);
-    p->respect_retry_after = rt_unpack_bool(u);
-    p->follow_redirects = rt_unpack_bool(u);
-    p->retry_on_count = rt_unpack_u8(u);
-    const bool known = function < RT_BACKOFF_FUNCTION_COUNT && jitter < RT_JITTER_COUNT;
-    if (!known || p->retry_on_count > RT_RETRY_ON_MAX) {
-        u->failed = true;
-        return;
-    }
-    p->backoff_function = (rt_backoff_function)function;
-    p->jitter = (rt_jitter)jitter;
-    for (uint8_t i = 0; i < p->retry_on_count; i++) {
-        p->retry_on[i].low = rt_unpack_u16(u);
-        p->retry_on[i].high = rt_unpack_u16(u);
-    }
-    // Attempts are timed by it, and the arithmetic relies on its rules.
-    if (!u->failed && rt_delivery_policy_check(p) != NULL) u->failed = true;
-}
 
 rt_str rt_metadata_encode(rt_arena *arena, const rt_metadata *m) {
     rt_buf b = {0};
@@ -128,7 +44,7 @@ bool rt_metadata_decode(rt_str value, rt_metadata *out) {
 /* ---- in a decision ----------------------------------------------------------------------------------- */
 
 rt_code rt_metadata_load(rt_tx *tx, rt_str tenant, rt_str queue, rt_doc *doc, rt_metadata *out) {
-    const rt_str name = rt_metadata_name(tx->arena, tenant, queue);
+    const rt_str name = rt_name(tx->arena, tenant, queue);
     if (name.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a queue's name");
     *doc = (rt_doc){.kind = RT_DOC_METADATA, .name = name};
     rt_doc lent;

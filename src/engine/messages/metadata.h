@@ -2,11 +2,12 @@
  * The engine never parses JSON: faces fill these structs. */
 #ifndef RT_ENGINE_MESSAGES_METADATA_H
 #define RT_ENGINE_MESSAGES_METADATA_H
-#include "base/pack.h"
 #include "engine/common/command.h"
+#include "engine/common/name.h"
+#include "engine/common/stored.h"
 #include "retryd/policy.h"
 
-enum { RT_TENANT_MAX = 256, RT_QUEUE_TITLE_MAX = 64 };
+enum { RT_QUEUE_TITLE_MAX = 64 };
 
 typedef struct rt_metadata {
     rt_id id;    /* identity: subscriptions belong to it */
@@ -22,11 +23,6 @@ typedef struct rt_metadata {
     rt_str json;                  /* the client's metadata object; "{}" at least */
 } rt_metadata;
 
-/* "<tenant>\0<queue>" in the arena; ptr NULL: out of memory. */
-rt_str rt_metadata_name(rt_arena *arena, rt_str tenant, rt_str queue);
-/* Tenant and queue out of such a name. */
-void rt_metadata_split(rt_str name, rt_str *tenant, rt_str *queue);
-
 /* Stored form. encode: into the arena; ptr NULL: out of memory. decode lends strings from `value`; false: corrupt. */
 rt_str rt_metadata_encode(rt_arena *arena, const rt_metadata *m);
 bool rt_metadata_decode(rt_str value, rt_metadata *out);
@@ -41,12 +37,5 @@ rt_code rt_metadata_load_or_create(rt_tx *tx, rt_str tenant, rt_str queue, rt_do
 rt_code rt_metadata_create(rt_tx *tx, rt_str tenant, rt_str queue, const rt_metadata *like, rt_doc *doc, rt_metadata *out);
 /* Replaces the metadata of a queue that was loaded. */
 rt_code rt_metadata_update(rt_tx *tx, const rt_doc *was, const rt_metadata *now);
-
-/* For stored values: what was packed as a string in the arena, the buffer freed; ptr NULL: out of memory. */
-rt_str rt_pack_finish(rt_buf *b, rt_arena *arena);
-bool rt_unpack_bool(rt_unpack *u); /* anything but 0 and 1 counts as failed */
-/* Shared by both encodings of a policy in a stored value. A policy that breaks its own rules counts as failed. */
-void rt_policy_pack(rt_buf *b, const rt_delivery_policy *p);
-void rt_policy_unpack(rt_unpack *u, rt_delivery_policy *p);
 
 #endif

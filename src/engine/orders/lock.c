@@ -1,6 +1,7 @@
 #include "engine/orders/lock.h"
 
-#include "engine/work/work_name.h"
+#include "engine/common/name.h"
+#include "engine/common/stored.h"
 
 enum { FORMAT = 1 };
 
@@ -34,7 +35,7 @@ rt_code rt_lock_take(rt_tx *tx, rt_str name, rt_str holder, int64_t timeout_ms, 
     rt_doc was;
     rt_lock lock;
     *held = false;
-    const rt_code code = rt_work_doc(tx, RT_DOC_LOCK, rt_arena_dup(tx->arena, name), &was);
+    const rt_code code = rt_doc_load(tx, RT_DOC_LOCK, rt_arena_dup(tx->arena, name), &was);
     if (code != RT_OK && code != RT_E_ABSENT) return code;
     // One that nobody can read has no holder who could release it.
     const bool there = code == RT_OK && rt_lock_decode(was.value, &lock);
@@ -53,7 +54,7 @@ rt_code rt_lock_take(rt_tx *tx, rt_str name, rt_str holder, int64_t timeout_ms, 
 rt_code rt_lock_release(rt_tx *tx, rt_str name, rt_str holder) {
     rt_doc was;
     rt_lock lock;
-    const rt_code code = rt_work_doc(tx, RT_DOC_LOCK, rt_arena_dup(tx->arena, name), &was);
+    const rt_code code = rt_doc_load(tx, RT_DOC_LOCK, rt_arena_dup(tx->arena, name), &was);
     if (code != RT_OK) return code == RT_E_ABSENT ? RT_OK : code;
     if (rt_lock_decode(was.value, &lock) && rt_str_eq(lock.holder, holder)) rt_tx_put_doc(tx, &was, NULL);
     return RT_OK;

@@ -20,7 +20,7 @@ const char *rt_order_status_name(rt_order_status s) {
     return "?";
 }
 
-rt_str rt_order_name(rt_arena *arena, rt_str tenant, rt_id id) { return rt_work_name_id(arena, tenant, id); }
+rt_str rt_order_name(rt_arena *arena, rt_str tenant, rt_id id) { return rt_name_id(arena, tenant, id); }
 
 rt_str rt_order_encode(rt_arena *arena, const rt_order *o) {
     rt_buf b = {0};
@@ -84,11 +84,11 @@ _Static_assert((int)ORDER_BYTES_MAX + RT_TENANT_MAX + 16 <= (int)RT_BODY_BYTES_M
 static rt_code no_memory(rt_tx *tx) { return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for an order"); }
 
 rt_code rt_order_load(rt_tx *tx, rt_str name, rt_order_case *out) {
-    rt_code code = rt_work_doc(tx, RT_DOC_ORDER, name, &out->was);
+    rt_code code = rt_doc_load(tx, RT_DOC_ORDER, name, &out->was);
     if (code != RT_OK) return code;
     if (!rt_order_decode(out->was.value, &out->order))
         return rt_fail(tx->err, RT_E_CORRUPT, 0, "an order cannot be read");
-    out->tenant = rt_work_name_tenant(out->was.name);
+    out->tenant = rt_name_tenant(out->was.name);
     rt_doc doc;
     code = rt_order_type_find(tx, out->tenant, out->order.type, &doc, &out->type);
     out->has_type = code == RT_OK;
@@ -164,7 +164,7 @@ static rt_code decide_create(rt_tx *tx, rt_command *cmd) {
     RT_ASSERT(c->meta.len <= RT_ORDER_META_MAX);
     rt_doc type_doc;
     rt_order_case o = {.tenant = c->tenant};
-    const rt_code code = rt_work_name_is_word(c->type)
+    const rt_code code = rt_name_is_word(c->type)
                              ? rt_order_type_find(tx, c->tenant, c->type, &type_doc, &o.type)
                              : RT_E_ABSENT;
     if (code == RT_E_ABSENT) return rt_fail(tx->err, code, 0, "There is no order type of this name.");

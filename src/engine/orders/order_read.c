@@ -1,6 +1,6 @@
 #include "engine/orders/order_read.h"
 
-#include "engine/work/work_name.h"
+#include "engine/common/name.h"
 
 /* The document's value as a copy in `a`. */
 static rt_code read_value(rt_view *v, rt_arena *a, rt_doc_kind kind, rt_str name, rt_str *out) {
@@ -47,7 +47,7 @@ rt_code rt_read_orders(rt_view *v, rt_str tenant, rt_id after, rt_each_order *ea
     listing l = {.each = (void (*)(void))each, .ctx = ctx};
     const rt_str behind = after == 0 ? RT_STR_EMPTY : rt_order_name(&a, tenant, after);
     const rt_code code =
-        list(v, RT_DOC_ORDER, rt_work_name(&a, tenant, RT_STR_EMPTY), behind, show_order, &l);
+        list(v, RT_DOC_ORDER, rt_name(&a, tenant, RT_STR_EMPTY), behind, show_order, &l);
     rt_arena_deinit(&a);
     return code;
 }
@@ -60,7 +60,7 @@ rt_code rt_read_order_task(rt_view *v, const rt_order *o, rt_job *out) {
 
 rt_code rt_read_order_type(rt_view *v, rt_arena *a, rt_str tenant, rt_str name, rt_order_type *out) {
     rt_str value;
-    const rt_code code = read_value(v, a, RT_DOC_ORDER_TYPE, rt_work_name(a, tenant, name), &value);
+    const rt_code code = read_value(v, a, RT_DOC_ORDER_TYPE, rt_name(a, tenant, name), &value);
     if (code != RT_OK) return code;
     return rt_order_type_decode(value, out) ? RT_OK : RT_E_CORRUPT;
 }
@@ -69,14 +69,14 @@ static bool show_type(void *ctx, const rt_doc *doc) {
     listing *l = ctx;
     rt_order_type t;
     l->corrupt = !rt_order_type_decode(doc->value, &t);
-    return !l->corrupt && ((rt_each_order_type *)l->each)(l->ctx, rt_work_name_rest(doc->name), &t);
+    return !l->corrupt && ((rt_each_order_type *)l->each)(l->ctx, rt_name_rest(doc->name), &t);
 }
 
 rt_code rt_read_order_types(rt_view *v, rt_str tenant, rt_each_order_type *each, void *ctx) {
     rt_arena a = {0};
     listing l = {.each = (void (*)(void))each, .ctx = ctx};
     const rt_code code =
-        list(v, RT_DOC_ORDER_TYPE, rt_work_name(&a, tenant, RT_STR_EMPTY), RT_STR_EMPTY, show_type, &l);
+        list(v, RT_DOC_ORDER_TYPE, rt_name(&a, tenant, RT_STR_EMPTY), RT_STR_EMPTY, show_type, &l);
     rt_arena_deinit(&a);
     return code;
 }
@@ -85,7 +85,7 @@ rt_code rt_read_order_types(rt_view *v, rt_str tenant, rt_each_order_type *each,
 
 rt_code rt_read_secret(rt_view *v, rt_arena *a, rt_str tenant, rt_id id, rt_secret *out) {
     rt_str value;
-    const rt_code code = read_value(v, a, RT_DOC_SECRET, rt_work_name_id(a, tenant, id), &value);
+    const rt_code code = read_value(v, a, RT_DOC_SECRET, rt_name_id(a, tenant, id), &value);
     if (code != RT_OK) return code;
     return rt_secret_decode(value, out) ? RT_OK : RT_E_CORRUPT;
 }

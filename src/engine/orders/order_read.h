@@ -3,7 +3,6 @@
 #define RT_ENGINE_ORDERS_ORDER_READ_H
 #include "engine/orders/lock.h"
 #include "engine/orders/secret.h"
-#include "engine/queues/read.h"
 
 rt_code rt_read_order(rt_view *v, rt_arena *a, rt_str tenant, rt_id id, rt_order *out); /* RT_E_ABSENT */
 /* In order of creation, behind `after`. Lent for the call. */

@@ -44,7 +44,7 @@ bool rt_order_type_decode(rt_str value, rt_order_type *out) {
 /* ---- in decisions ------------------------------------------------------------------------------------ */
 
 rt_code rt_order_type_load(rt_tx *tx, rt_str tenant, rt_str name, rt_doc *doc, rt_order_type *out) {
-    const rt_code code = rt_work_doc(tx, RT_DOC_ORDER_TYPE, rt_work_name(tx->arena, tenant, name), doc);
+    const rt_code code = rt_doc_load(tx, RT_DOC_ORDER_TYPE, rt_name(tx->arena, tenant, name), doc);
     if (code != RT_OK) return code;
     if (rt_order_type_decode(doc->value, out)) return RT_OK;
     return rt_fail(tx->err, RT_E_CORRUPT, 0, "order type %.*s cannot be read", RT_STR_ARG(name));
@@ -62,7 +62,7 @@ static bool count_doc(void *ctx, const rt_doc *doc) {
 
 static rt_code check_room(rt_tx *tx, rt_str tenant) {
     uint32_t count = 0;
-    const rt_str prefix = rt_work_name(tx->arena, tenant, RT_STR_EMPTY);
+    const rt_str prefix = rt_name(tx->arena, tenant, RT_STR_EMPTY);
     if (prefix.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a name");
     const rt_code code = rt_view_docs(tx->view, RT_DOC_ORDER_TYPE, prefix, RT_STR_EMPTY, count_doc, &count);
     if (code != RT_OK || count < RT_ORDER_TYPES_MAX) return code;
@@ -98,7 +98,7 @@ static rt_code adjust_queue(rt_tx *tx, const rt_order_type *t) {
 
 static rt_code decide_put(rt_tx *tx, rt_command *cmd) {
     rt_order_type_put *c = (rt_order_type_put *)cmd;
-    RT_ASSERT(rt_work_name_is_word(c->name));
+    RT_ASSERT(rt_name_is_word(c->name));
     RT_ASSERT(c->like.run_limit_ms > 0);
     rt_doc was;
     rt_order_type before;
@@ -117,7 +117,6 @@ static rt_code decide_put(rt_tx *tx, rt_command *cmd) {
     rt_tx_put_doc(tx, c->created ? NULL : &was, &now);
     return RT_OK;
 }
-_Static_assert((int)RT_ORDER_TYPE_NAME_MAX == (int)RT_PROCESS_NAME_MAX, "one rule for both");
 
 void rt_order_type_put_init(rt_order_type_put *c) { *c = (rt_order_type_put){.cmd = {.decide = decide_put}}; }
 

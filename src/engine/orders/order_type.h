@@ -2,13 +2,14 @@
  * it cannot be done now. Each type of a tenant has a queue of its own, so that a slow plugin holds up nobody. */
 #ifndef RT_ENGINE_ORDERS_ORDER_TYPE_H
 #define RT_ENGINE_ORDERS_ORDER_TYPE_H
-#include "engine/work/process.h" /* rt_backoff */
+#include "engine/common/backoff.h"
+#include "engine/common/name.h"
 #include "port/executor.h"
 
 /* The tenant whose types are there for all tenants that have none of that name. */
 #define RT_ORDER_EVERYBODY RT_STR("*")
 
-enum { RT_ORDER_TYPE_NAME_MAX = 64, RT_ORDER_TYPES_MAX = 256 /* of a tenant */ };
+enum { RT_ORDER_TYPE_NAME_MAX = RT_NAME_WORD_MAX, RT_ORDER_TYPES_MAX = 256 /* of a tenant */ };
 
 typedef struct rt_order_type {
     rt_id queue;

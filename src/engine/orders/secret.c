@@ -45,7 +45,7 @@ static rt_code no_memory(rt_tx *tx) { return rt_fail(tx->err, RT_E_NOMEM, 0, "no
 
 static rt_code keep(rt_tx *tx, rt_str tenant, const rt_secret *s) {
     const rt_doc doc = {.kind = RT_DOC_SECRET,
-                        .name = rt_work_name_id(tx->arena, tenant, s->id),
+                        .name = rt_name_id(tx->arena, tenant, s->id),
                         .value = rt_secret_encode(tx->arena, s)};
     if (doc.name.ptr == NULL || doc.value.ptr == NULL) return no_memory(tx);
     rt_tx_put_doc(tx, NULL, &doc);
@@ -82,7 +82,7 @@ rt_code rt_secrets_keep(rt_tx *tx, rt_str tenant, rt_order *o, const rt_run_answ
 
 /* *doc: its document, gone with this change. RT_OK also if there is none. */
 static rt_code drop(rt_tx *tx, rt_str tenant, rt_id id, rt_doc *doc) {
-    const rt_code code = rt_work_doc(tx, RT_DOC_SECRET, rt_work_name_id(tx->arena, tenant, id), doc);
+    const rt_code code = rt_doc_load(tx, RT_DOC_SECRET, rt_name_id(tx->arena, tenant, id), doc);
     if (code == RT_OK) rt_tx_put_doc(tx, doc, NULL);
     return code == RT_E_ABSENT ? RT_OK : code;
 }

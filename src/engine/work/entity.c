@@ -68,14 +68,14 @@ rt_code rt_entity_load(rt_tx *tx, rt_str tenant, rt_str name, rt_entity **out) {
     rt_entity *e = rt_arena_alloc(tx->arena, sizeof *e);
     if (e == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for an entity");
     rt_doc doc;
-    const rt_code code = rt_work_doc(tx, RT_DOC_ENTITY, rt_work_name(tx->arena, tenant, name), &doc);
+    const rt_code code = rt_doc_load(tx, RT_DOC_ENTITY, rt_name(tx->arena, tenant, name), &doc);
     if (code != RT_OK && code != RT_E_ABSENT) return code;
     if (code == RT_OK && !rt_entity_decode(doc.value, e)) {
         return rt_fail(tx->err, RT_E_CORRUPT, 0, "entity %.*s cannot be read", RT_STR_ARG(name));
     }
     if (code == RT_E_ABSENT) *e = (rt_entity){.id = rt_tx_new_id(tx), .created_ms = tx->now_ms};
     e->tenant = tenant;
-    e->name = rt_work_name_rest(doc.name); // `name` may be lent by the batch
+    e->name = rt_name_rest(doc.name); // `name` may be lent by the batch
     e->was = doc;
     *out = e;
     return RT_OK;
@@ -105,8 +105,8 @@ void rt_entity_event(rt_tx *tx, rt_entity *e, rt_event event) {
 /* ---- queues ------------------------------------------------------------------------------------------ */
 
 static rt_code find_queue(rt_tx *tx, rt_str tenant, rt_str kind, rt_str process, rt_doc *doc, rt_id *out) {
-    const rt_str name = rt_work_name_pair(tx->arena, tenant, kind, process);
-    const rt_code code = rt_work_doc(tx, RT_DOC_WORK_QUEUE, name, doc);
+    const rt_str name = rt_name_pair(tx->arena, tenant, kind, process);
+    const rt_code code = rt_doc_load(tx, RT_DOC_WORK_QUEUE, name, doc);
     if (code != RT_OK) return code;
     if (doc->value.len != 8) return rt_fail(tx->err, RT_E_CORRUPT, 0, "a queue of work cannot be read");
     *out = rt_get_be64((const unsigned char *)doc->value.ptr);
@@ -221,8 +221,8 @@ bool rt_entity_is_written(const rt_tx *tx, rt_str tenant, rt_str name) {
     for (uint32_t i = 0; i < tx->ops_count; i++) {
         const rt_doc *doc = tx->ops[i].kind == RT_OP_DOC ? tx->ops[i].doc.now : NULL;
         if (doc == NULL || doc->kind != RT_DOC_ENTITY) continue;
-        if (rt_str_eq(rt_work_name_rest(doc->name), name) &&
-            rt_str_eq(rt_work_name_tenant(doc->name), tenant)) {
+        if (rt_str_eq(rt_name_rest(doc->name), name) &&
+            rt_str_eq(rt_name_tenant(doc->name), tenant)) {
             return true;
         }
     }
@@ -249,8 +249,8 @@ static rt_code want(rt_tx *tx, rt_entity *e, const rt_str processes[], uint32_t 
 
 static rt_code decide_put(rt_tx *tx, rt_command *cmd) {
     rt_entity_put *c = (rt_entity_put *)cmd;
-    RT_ASSERT(rt_work_name_is_entity(c->name));
-    RT_ASSERT(rt_work_name_is_word(c->kind));
+    RT_ASSERT(rt_name_is_entity(c->name));
+    RT_ASSERT(rt_name_is_word(c->kind));
     rt_entity *e;
     rt_code code = rt_entity_load(tx, c->tenant, c->name, &e);
     if (code != RT_OK) return code;

@@ -11,7 +11,7 @@
  * that nothing that fails again and again is in anybody's way. */
 #ifndef RT_ENGINE_WORK_ENTITY_H
 #define RT_ENGINE_WORK_ENTITY_H
-#include "engine/work/work_name.h"
+#include "engine/common/name.h"
 
 enum {
     RT_ENTITY_SLOTS_MAX = 32,

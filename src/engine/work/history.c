@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "base/hex.h"
-#include "engine/work/work_name.h"
+#include "engine/common/name.h"
 #include "port/record.h"
 
 enum { ID_DIGITS = 16, INTERVAL_DIGITS_MAX = 20 };

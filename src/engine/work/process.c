@@ -3,33 +3,8 @@
 #include <string.h>
 
 enum { FORMAT = 1 };
-#define REST_MAX_S (INT64_MAX / 4000) /* so that sums with a time of the clock stay far from overflow */
 
 /* ---- stored form ------------------------------------------------------------------------------------- */
-
-void rt_backoff_pack(rt_buf *out, const rt_backoff *b) {
-    rt_pack_u8(out, b->given);
-    rt_pack_u64(out, b->descriptor.initial_ns);
-    rt_pack_u64(out, b->descriptor.maximum_ns);
-    uint64_t bits;
-    memcpy(&bits, &b->descriptor.exponent, sizeof bits);
-    rt_pack_u64(out, bits);
-    rt_pack_u8(out, (uint8_t)b->jitter);
-}
-_Static_assert(sizeof(double) == sizeof(uint64_t), "an exponent is packed as its bits");
-
-void rt_backoff_unpack(rt_unpack *u, rt_backoff *out) {
-    out->given = rt_unpack_bool(u);
-    out->descriptor.initial_ns = rt_unpack_u64(u);
-    out->descriptor.maximum_ns = rt_unpack_u64(u);
-    const uint64_t bits = rt_unpack_u64(u);
-    memcpy(&out->descriptor.exponent, &bits, sizeof bits);
-    const uint8_t jitter = rt_unpack_u8(u);
-    out->jitter = jitter <= RT_JITTER_EQUAL ? (rt_jitter)jitter : RT_JITTER_NONE;
-    if (jitter > RT_JITTER_EQUAL) u->failed = true;
-    if (out->given && rt_work_backoff_check(&out->descriptor) != NULL) u->failed = true;
-}
-_Static_assert(RT_JITTER_NONE < RT_JITTER_EQUAL && RT_JITTER_FULL < RT_JITTER_EQUAL, "all below are known");
 
 rt_str rt_process_encode(rt_arena *arena, const rt_process *p) {
     rt_buf b = {0};
@@ -56,7 +31,7 @@ bool rt_process_decode(rt_str value, rt_process *out) {
 
 rt_code rt_process_load(rt_tx *tx, rt_str tenant, rt_str name, rt_process *out) {
     rt_doc doc;
-    const rt_code code = rt_work_doc(tx, RT_DOC_PROCESS, rt_work_name(tx->arena, tenant, name), &doc);
+    const rt_code code = rt_doc_load(tx, RT_DOC_PROCESS, rt_name(tx->arena, tenant, name), &doc);
     if (code != RT_OK) return code;
     if (rt_process_decode(doc.value, out)) return RT_OK;
     return rt_fail(tx->err, RT_E_CORRUPT, 0, "process %.*s cannot be read", RT_STR_ARG(name));
@@ -88,7 +63,7 @@ typedef struct listing {
 
 static bool add_name(void *ctx, const rt_doc *doc) {
     listing *l = ctx;
-    const rt_str name = rt_arena_dup(l->arena, rt_work_name_rest(doc->name));
+    const rt_str name = rt_arena_dup(l->arena, rt_name_rest(doc->name));
     l->no_memory = name.ptr == NULL;
     l->out[l->count++] = name;
     return !l->no_memory && l->count < RT_PROCESSES_MAX;
@@ -96,7 +71,7 @@ static bool add_name(void *ctx, const rt_doc *doc) {
 
 rt_code rt_process_names(rt_tx *tx, rt_str tenant, rt_str out[], uint32_t *count) {
     listing l = {.arena = tx->arena, .out = out};
-    const rt_str prefix = rt_work_name(tx->arena, tenant, RT_STR_EMPTY);
+    const rt_str prefix = rt_name(tx->arena, tenant, RT_STR_EMPTY);
     if (prefix.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a name");
     const rt_code code = rt_view_docs(tx->view, RT_DOC_PROCESS, prefix, RT_STR_EMPTY, add_name, &l);
     *count = l.count;
@@ -107,10 +82,10 @@ rt_code rt_process_names(rt_tx *tx, rt_str tenant, rt_str out[], uint32_t *count
 
 static rt_code decide_put(rt_tx *tx, rt_command *cmd) {
     rt_process_put *c = (rt_process_put *)cmd;
-    RT_ASSERT(rt_work_name_is_word(c->name));
+    RT_ASSERT(rt_name_is_word(c->name));
     rt_doc was;
-    const rt_str name = rt_work_name(tx->arena, c->tenant, c->name);
-    rt_code code = rt_work_doc(tx, RT_DOC_PROCESS, name, &was);
+    const rt_str name = rt_name(tx->arena, c->tenant, c->name);
+    rt_code code = rt_doc_load(tx, RT_DOC_PROCESS, name, &was);
     c->created = code == RT_E_ABSENT;
     if (code != RT_OK && code != RT_E_ABSENT) return code;
     if (c->created) {
@@ -132,16 +107,3 @@ static rt_code decide_put(rt_tx *tx, rt_command *cmd) {
 }
 
 void rt_process_put_init(rt_process_put *c) { *c = (rt_process_put){.cmd = {.decide = decide_put}}; }
-
-/* ---- backoff ----------------------------------------------------------------------------------------- */
-
-uint64_t rt_backoff_next(const rt_backoff *b, uint64_t previous_s, rt_rng *rng, int64_t *rest_ms) {
-    const uint64_t interval_s = rt_work_backoff_next_s(b->given ? &b->descriptor : NULL, previous_s);
-    const int64_t most_ms = (int64_t)(interval_s < REST_MAX_S ? interval_s : REST_MAX_S) * 1000;
-    const int64_t half_ms = most_ms / 2 > 1000 ? most_ms / 2 : 1000;
-    const int64_t least_ms = b->jitter == RT_JITTER_NONE   ? most_ms
-                             : b->jitter == RT_JITTER_FULL ? 1000
-                                                           : half_ms;
-    *rest_ms = least_ms + (int64_t)rt_rng_below(rng, (uint64_t)(most_ms - least_ms) + 1);
-    return interval_s;
-}

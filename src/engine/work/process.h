@@ -2,17 +2,10 @@
  * backoff. */
 #ifndef RT_ENGINE_WORK_PROCESS_H
 #define RT_ENGINE_WORK_PROCESS_H
-#include "engine/work/work_name.h"
+#include "engine/common/backoff.h"
+#include "engine/common/name.h"
 
 enum { RT_PROCESS_EXCLUDES_MAX = 32, RT_PROCESSES_MAX = 256 /* of a tenant */ };
-
-/* How long a failed (entity, process) rests. The interval that is kept for the next failure is the one
- * without jitter. */
-typedef struct rt_backoff {
-    bool given; /* false: no descriptor: the larger of a second and the last interval */
-    rt_work_backoff descriptor;
-    rt_jitter jitter; /* NONE, FULL (from a second to the interval) or EQUAL (from half of it) */
-} rt_backoff;
 
 typedef struct rt_process {
     int64_t changed_ms;
@@ -25,10 +18,6 @@ typedef struct rt_process {
 /* Stored form. encode: into the arena; ptr NULL: out of memory. decode lends strings; false: corrupt. */
 rt_str rt_process_encode(rt_arena *arena, const rt_process *p);
 bool rt_process_decode(rt_str value, rt_process *out);
-
-/* A backoff within a stored value. One that breaks its own rules counts as failed. */
-void rt_backoff_pack(rt_buf *out, const rt_backoff *b);
-void rt_backoff_unpack(rt_unpack *u, rt_backoff *out);
 
 /* Registers it, or changes what it was. RT_E_TOO_LARGE: the tenant has RT_PROCESSES_MAX of them. */
 typedef struct rt_process_put {
@@ -47,8 +36,5 @@ rt_code rt_process_excludes(rt_tx *tx, rt_str tenant, rt_str name, const rt_proc
                             bool *out);
 /* Names of all processes of a tenant, in the arena: out[RT_PROCESSES_MAX]. */
 rt_code rt_process_names(rt_tx *tx, rt_str tenant, rt_str out[], uint32_t *count);
-
-/* Seconds that count for the next failure, and how long to rest now (ms, >= 1000). `previous_s` 0: none. */
-uint64_t rt_backoff_next(const rt_backoff *b, uint64_t previous_s, rt_rng *rng, int64_t *rest_ms);
 
 #endif

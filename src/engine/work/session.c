@@ -33,7 +33,7 @@ bool rt_session_decode(rt_str value, rt_session *out) {
 /* ---- in decisions ------------------------------------------------------------------------------------ */
 
 static rt_code load(rt_tx *tx, rt_str tenant, rt_id id, rt_doc *doc, rt_session *out) {
-    const rt_code code = rt_work_doc(tx, RT_DOC_SESSION, rt_work_name_id(tx->arena, tenant, id), doc);
+    const rt_code code = rt_doc_load(tx, RT_DOC_SESSION, rt_name_id(tx->arena, tenant, id), doc);
     if (code != RT_OK) return code;
     return rt_session_decode(doc->value, out) ? RT_OK
                                               : rt_fail(tx->err, RT_E_CORRUPT, 0, "a session cannot be read");
@@ -57,7 +57,7 @@ rt_code rt_session_alive(rt_tx *tx, rt_str tenant, rt_id id, int64_t *deadline_m
 
 rt_code rt_session_is_dead(rt_tx *tx, rt_str tenant, rt_id id, bool *dead) {
     rt_doc doc;
-    const rt_code code = rt_work_doc(tx, RT_DOC_SESSION, rt_work_name_id(tx->arena, tenant, id), &doc);
+    const rt_code code = rt_doc_load(tx, RT_DOC_SESSION, rt_name_id(tx->arena, tenant, id), &doc);
     *dead = code == RT_E_ABSENT || (code == RT_OK && doc.expires_ms <= tx->now_ms);
     return code == RT_E_ABSENT ? RT_OK : code;
 }
@@ -88,7 +88,7 @@ static bool add_work(void *ctx, const rt_doc *doc) {
 /* Releases what a session holds, a slice of it at most. *left: there is more. */
 static rt_code release_all(rt_tx *tx, rt_str tenant, const rt_session *s, bool *left) {
     works *w = rt_arena_alloc(tx->arena, sizeof *w);
-    const rt_str prefix = rt_work_name_id(tx->arena, tenant, s->id);
+    const rt_str prefix = rt_name_id(tx->arena, tenant, s->id);
     if (w == NULL || prefix.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a sweep");
     w->arena = tx->arena;
     rt_code code = rt_view_docs(tx->view, RT_DOC_WORK, prefix, RT_STR_EMPTY, add_work, w);
@@ -109,7 +109,7 @@ rt_code rt_session_end(rt_tx *tx, const rt_doc *doc, bool *left) {
     if (!rt_session_decode(doc->value, &session)) {
         return rt_fail(tx->err, RT_E_CORRUPT, 0, "a session cannot be read");
     }
-    const rt_code code = release_all(tx, rt_work_name_tenant(doc->name), &session, left);
+    const rt_code code = release_all(tx, rt_name_tenant(doc->name), &session, left);
     // What is left keeps the document where the sweep finds it: first in the list of what is over.
     if (code == RT_OK && !*left) rt_tx_put_doc(tx, doc, NULL);
     return code;
@@ -141,7 +141,7 @@ static rt_code decide_create(rt_tx *tx, rt_command *cmd) {
                                 .interval_s = c->interval_s,
                                 .component = c->component,
                                 .runtime = c->runtime};
-    return write(tx, NULL, &session, rt_work_name_id(tx->arena, c->tenant, c->id), c->deadline_ms);
+    return write(tx, NULL, &session, rt_name_id(tx->arena, c->tenant, c->id), c->deadline_ms);
 }
 
 void rt_session_create_init(rt_session_create *c) {

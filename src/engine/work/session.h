@@ -6,7 +6,7 @@
  * somebody names it, and otherwise with the next sweep. */
 #ifndef RT_ENGINE_WORK_SESSION_H
 #define RT_ENGINE_WORK_SESSION_H
-#include "engine/work/work_name.h"
+#include "engine/common/name.h"
 
 enum {
     RT_SESSION_INTERVAL_S = 5, /* if a client does not say */

@@ -67,14 +67,14 @@ bool rt_rest_decode(rt_str value, rt_rest *out) {
 /* ---- documents --------------------------------------------------------------------------------------- */
 
 rt_code rt_work_load(rt_tx *tx, rt_doc_kind kind, rt_str name, rt_doc *doc, rt_work *out) {
-    const rt_code code = rt_work_doc(tx, kind, name, doc);
+    const rt_code code = rt_doc_load(tx, kind, name, doc);
     if (code != RT_OK) return code;
     return rt_work_decode(doc->value, out) ? RT_OK : rt_fail(tx->err, RT_E_CORRUPT, 0, "work cannot be read");
 }
 
 rt_code rt_rest_load(rt_tx *tx, const rt_entity *e, rt_str process, rt_doc *doc, rt_rest *out) {
-    const rt_str name = rt_work_name_pair(tx->arena, e->tenant, process, e->name);
-    const rt_code code = rt_work_doc(tx, RT_DOC_BACKOFF, name, doc);
+    const rt_str name = rt_name_pair(tx->arena, e->tenant, process, e->name);
+    const rt_code code = rt_doc_load(tx, RT_DOC_BACKOFF, name, doc);
     if (code != RT_OK) return code;
     return rt_rest_decode(doc->value, out) ? RT_OK
                                            : rt_fail(tx->err, RT_E_CORRUPT, 0, "a backoff cannot be read");
@@ -106,7 +106,7 @@ rt_code rt_work_over(rt_tx *tx, rt_entity *e, rt_slot *slot, const rt_doc *doc, 
                              .cause = rt_cause_cut(cause)};
     const rt_str text = rt_history_write(tx->arena, &line);
     const rt_doc end = {.kind = RT_DOC_WORK_END,
-                        .name = rt_work_name_id(tx->arena, e->tenant, w->id),
+                        .name = rt_name_id(tx->arena, e->tenant, w->id),
                         .expires_ms = tx->now_ms + RT_WORK_END_KEPT_MS,
                         .value = rt_work_encode(tx->arena, w)};
     if (text.ptr == NULL || end.name.ptr == NULL || end.value.ptr == NULL) {
@@ -160,7 +160,7 @@ rt_code rt_work_drop_dead(rt_tx *tx, rt_entity *e, rt_slot *slot) {
     if (code != RT_OK || !dead) return code;
     rt_doc doc;
     rt_work work;
-    code = rt_work_load(tx, RT_DOC_WORK, rt_work_name_ids(tx->arena, e->tenant, slot->session, slot->work),
+    code = rt_work_load(tx, RT_DOC_WORK, rt_name_ids(tx->arena, e->tenant, slot->session, slot->work),
                         &doc, &work);
     if (code != RT_OK) return code == RT_E_ABSENT ? rt_fail(tx->err, RT_E_CORRUPT, 0, "work is lost") : code;
     work.end = RT_EVENT_EXPIRED;

@@ -7,11 +7,11 @@
  * whose answer was lost gets the same answer again. */
 #ifndef RT_ENGINE_WORK_WORK_H
 #define RT_ENGINE_WORK_WORK_H
+#include "engine/common/waiting.h"
 #include "engine/work/entity.h"
 #include "engine/work/history.h"
 #include "engine/work/process.h"
 #include "engine/work/session.h"
-#include "engine/common/waiting.h"
 
 enum {
     RT_CLAIM_CANDIDATES_MAX = RT_WAIT_TOPICS_MAX,

@@ -87,10 +87,10 @@ static rt_code take(rt_tx *tx, rt_work_claim *c, const rt_process *process, rt_e
     const rt_str text = rt_history_write(tx->arena, &line);
     if (text.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for work");
     rt_entity_event(tx, e, (rt_event){.type = RT_EVENT_STARTED, .text = text});
-    code = put_doc(tx, RT_DOC_WORK, rt_work_name_ids(tx->arena, c->tenant, c->session, work.id), 0,
+    code = put_doc(tx, RT_DOC_WORK, rt_name_ids(tx->arena, c->tenant, c->session, work.id), 0,
                    rt_work_encode(tx->arena, &work));
     if (code == RT_OK && c->key.len > 0) {
-        code = put_doc(tx, RT_DOC_WORK_KEY, rt_work_name_key(tx->arena, c->tenant, c->session, c->key),
+        code = put_doc(tx, RT_DOC_WORK_KEY, rt_name_key(tx->arena, c->tenant, c->session, c->key),
                        tx->now_ms + RT_WORK_END_KEPT_MS, rt_work_encode(tx->arena, &work));
     }
     if (code == RT_OK) code = keep(tx, c, &work, e->value);
@@ -177,7 +177,7 @@ static rt_code claim_kind(rt_tx *tx, rt_work_claim *c, const rt_process *process
 static rt_code find_repeated(rt_tx *tx, rt_work_claim *c) {
     rt_doc doc;
     rt_work work;
-    const rt_str name = rt_work_name_key(tx->arena, c->tenant, c->session, c->key);
+    const rt_str name = rt_name_key(tx->arena, c->tenant, c->session, c->key);
     const rt_code code = rt_work_load(tx, RT_DOC_WORK_KEY, name, &doc, &work);
     if (code != RT_OK) return code;
     rt_entity *e;

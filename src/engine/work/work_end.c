@@ -82,7 +82,7 @@ static rt_code answer_again(rt_tx *tx, rt_work_end *c) {
     rt_doc doc;
     rt_work work;
     const rt_code code =
-        rt_work_load(tx, RT_DOC_WORK_END, rt_work_name_id(tx->arena, c->tenant, c->id), &doc, &work);
+        rt_work_load(tx, RT_DOC_WORK_END, rt_name_id(tx->arena, c->tenant, c->id), &doc, &work);
     if (code != RT_OK && code != RT_E_ABSENT) return code;
     const bool known = code == RT_OK && work.token == c->token && work.session == c->session;
     if (known && (work.end == c->verb || c->verb == RT_EVENT_CANCELED)) return keep(tx, c, &work);
@@ -99,7 +99,7 @@ static rt_code answer_again(rt_tx *tx, rt_work_end *c) {
 }
 
 static rt_code load(rt_tx *tx, rt_work_end *c, ending *o) {
-    rt_code code = rt_work_load(tx, RT_DOC_WORK, rt_work_name_ids(tx->arena, c->tenant, c->session, c->id),
+    rt_code code = rt_work_load(tx, RT_DOC_WORK, rt_name_ids(tx->arena, c->tenant, c->session, c->id),
                                 &o->doc, &o->work);
     if (code != RT_OK) return code;
     code = rt_session_alive(tx, c->tenant, c->session, NULL);

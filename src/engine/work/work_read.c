@@ -46,8 +46,8 @@ rt_code rt_read_sessions(rt_view *v, rt_str tenant, rt_id after, int64_t now_ms,
                          void *ctx) {
     rt_arena a = {0};
     listing l = {.view = v, .now_ms = now_ms, .each = (void (*)(void))each, .ctx = ctx};
-    const rt_code code = list(&l, RT_DOC_SESSION, rt_work_name(&a, tenant, RT_STR_EMPTY),
-                              after == 0 ? RT_STR_EMPTY : rt_work_name_id(&a, tenant, after), show_session);
+    const rt_code code = list(&l, RT_DOC_SESSION, rt_name(&a, tenant, RT_STR_EMPTY),
+                              after == 0 ? RT_STR_EMPTY : rt_name_id(&a, tenant, after), show_session);
     rt_arena_deinit(&a);
     return code;
 }
@@ -55,7 +55,7 @@ rt_code rt_read_sessions(rt_view *v, rt_str tenant, rt_id after, int64_t now_ms,
 rt_code rt_read_session(rt_view *v, rt_arena *a, rt_str tenant, rt_id id, int64_t now_ms, rt_session *out,
                         int64_t *deadline_ms) {
     rt_doc doc;
-    const rt_code code = read_doc(v, a, RT_DOC_SESSION, rt_work_name_id(a, tenant, id), &doc);
+    const rt_code code = read_doc(v, a, RT_DOC_SESSION, rt_name_id(a, tenant, id), &doc);
     if (code != RT_OK) return code;
     if (doc.expires_ms <= now_ms) return RT_E_ABSENT;
     *deadline_ms = doc.expires_ms;
@@ -68,21 +68,21 @@ static bool show_process(void *ctx, const rt_doc *doc) {
     listing *l = ctx;
     rt_process p;
     if (!rt_process_decode(doc->value, &p)) return corrupt(l);
-    return ((rt_each_process *)l->each)(l->ctx, rt_work_name_rest(doc->name), &p);
+    return ((rt_each_process *)l->each)(l->ctx, rt_name_rest(doc->name), &p);
 }
 
 rt_code rt_read_processes(rt_view *v, rt_str tenant, rt_each_process *each, void *ctx) {
     rt_arena a = {0};
     listing l = {.view = v, .each = (void (*)(void))each, .ctx = ctx};
     const rt_code code =
-        list(&l, RT_DOC_PROCESS, rt_work_name(&a, tenant, RT_STR_EMPTY), RT_STR_EMPTY, show_process);
+        list(&l, RT_DOC_PROCESS, rt_name(&a, tenant, RT_STR_EMPTY), RT_STR_EMPTY, show_process);
     rt_arena_deinit(&a);
     return code;
 }
 
 rt_code rt_read_process(rt_view *v, rt_arena *a, rt_str tenant, rt_str name, rt_process *out) {
     rt_doc doc;
-    const rt_code code = read_doc(v, a, RT_DOC_PROCESS, rt_work_name(a, tenant, name), &doc);
+    const rt_code code = read_doc(v, a, RT_DOC_PROCESS, rt_name(a, tenant, name), &doc);
     if (code != RT_OK) return code;
     return rt_process_decode(doc.value, out) ? RT_OK : RT_E_CORRUPT;
 }
@@ -93,7 +93,7 @@ rt_code rt_read_process(rt_view *v, rt_arena *a, rt_str tenant, rt_str name, rt_
 static rt_code find_deadline(listing *l, rt_id session) {
     if (l->session == session) return RT_OK;
     rt_doc doc;
-    const rt_str name = rt_work_name_id(l->arena, l->tenant, session);
+    const rt_str name = rt_name_id(l->arena, l->tenant, session);
     if (name.ptr == NULL) return RT_E_NOMEM;
     const rt_code code = rt_view_doc(l->view, RT_DOC_SESSION, name, &doc);
     if (code != RT_OK && code != RT_E_ABSENT) return code;
@@ -116,8 +116,8 @@ rt_code rt_read_work(rt_view *v, rt_arena *a, rt_str tenant, rt_id session, rt_i
     listing l = {
         .view = v, .arena = a, .tenant = tenant, .now_ms = now_ms, .each = (void (*)(void))each, .ctx = ctx};
     const rt_str prefix =
-        session == 0 ? rt_work_name(a, tenant, RT_STR_EMPTY) : rt_work_name_id(a, tenant, session);
-    const rt_str behind = after == 0 ? RT_STR_EMPTY : rt_work_name_ids(a, tenant, after_session, after);
+        session == 0 ? rt_name(a, tenant, RT_STR_EMPTY) : rt_name_id(a, tenant, session);
+    const rt_str behind = after == 0 ? RT_STR_EMPTY : rt_name_ids(a, tenant, after_session, after);
     return list(&l, RT_DOC_WORK, prefix, behind, show_work);
 }
 
@@ -128,23 +128,23 @@ static bool show_rest(void *ctx, const rt_doc *doc) {
     rt_rest r;
     rt_str process, entity;
     if (!rt_rest_decode(doc->value, &r)) return corrupt(l);
-    if (!rt_str_cut(rt_work_name_rest(doc->name), '\0', &process, &entity)) return corrupt(l);
+    if (!rt_str_cut(rt_name_rest(doc->name), '\0', &process, &entity)) return corrupt(l);
     return ((rt_each_rest *)l->each)(l->ctx, entity, process, &r);
 }
 
 rt_code rt_read_rests(rt_view *v, rt_arena *a, rt_str tenant, rt_str process, rt_str after_process,
                       rt_str after_entity, rt_each_rest *each, void *ctx) {
     listing l = {.view = v, .each = (void (*)(void))each, .ctx = ctx};
-    const rt_str prefix = process.len == 0 ? rt_work_name(a, tenant, RT_STR_EMPTY)
-                                           : rt_work_name_pair(a, tenant, process, RT_STR_EMPTY);
+    const rt_str prefix = process.len == 0 ? rt_name(a, tenant, RT_STR_EMPTY)
+                                           : rt_name_pair(a, tenant, process, RT_STR_EMPTY);
     const rt_str behind =
-        after_entity.len == 0 ? RT_STR_EMPTY : rt_work_name_pair(a, tenant, after_process, after_entity);
+        after_entity.len == 0 ? RT_STR_EMPTY : rt_name_pair(a, tenant, after_process, after_entity);
     return list(&l, RT_DOC_BACKOFF, prefix, behind, show_rest);
 }
 
 rt_code rt_read_rest(rt_view *v, rt_arena *a, rt_str tenant, rt_str entity, rt_str process, rt_rest *out) {
     rt_doc doc;
-    const rt_code code = read_doc(v, a, RT_DOC_BACKOFF, rt_work_name_pair(a, tenant, process, entity), &doc);
+    const rt_code code = read_doc(v, a, RT_DOC_BACKOFF, rt_name_pair(a, tenant, process, entity), &doc);
     if (code != RT_OK) return code;
     return rt_rest_decode(doc.value, out) ? RT_OK : RT_E_CORRUPT;
 }
@@ -153,7 +153,7 @@ rt_code rt_read_rest(rt_view *v, rt_arena *a, rt_str tenant, rt_str entity, rt_s
 
 rt_code rt_read_entity(rt_view *v, rt_arena *a, rt_str tenant, rt_str name, rt_entity *out) {
     rt_doc doc;
-    const rt_code code = read_doc(v, a, RT_DOC_ENTITY, rt_work_name(a, tenant, name), &doc);
+    const rt_code code = read_doc(v, a, RT_DOC_ENTITY, rt_name(a, tenant, name), &doc);
     if (code != RT_OK) return code;
     return rt_entity_decode(doc.value, out) ? RT_OK : RT_E_CORRUPT;
 }
@@ -162,14 +162,14 @@ static bool show_entity(void *ctx, const rt_doc *doc) {
     listing *l = ctx;
     rt_entity e;
     if (!rt_entity_decode(doc->value, &e)) return corrupt(l);
-    return e.gone || ((rt_each_entity *)l->each)(l->ctx, rt_work_name_rest(doc->name), &e);
+    return e.gone || ((rt_each_entity *)l->each)(l->ctx, rt_name_rest(doc->name), &e);
 }
 
 rt_code rt_read_entities(rt_view *v, rt_arena *a, rt_str tenant, rt_str after, rt_each_entity *each,
                          void *ctx) {
     listing l = {.view = v, .each = (void (*)(void))each, .ctx = ctx};
-    return list(&l, RT_DOC_ENTITY, rt_work_name(a, tenant, RT_STR_EMPTY),
-                after.len == 0 ? RT_STR_EMPTY : rt_work_name(a, tenant, after), show_entity);
+    return list(&l, RT_DOC_ENTITY, rt_name(a, tenant, RT_STR_EMPTY),
+                after.len == 0 ? RT_STR_EMPTY : rt_name(a, tenant, after), show_entity);
 }
 
 rt_code rt_read_history(rt_view *v, const rt_entity *e, uint64_t before, rt_each_history *each, void *ctx) {
@@ -210,7 +210,7 @@ static rt_work_gauge *gauge_of(gauges *g, rt_str process) {
 
 static bool add_process(void *ctx, const rt_doc *doc) {
     gauges *g = ctx;
-    (void)gauge_of(g, rt_work_name_rest(doc->name));
+    (void)gauge_of(g, rt_name_rest(doc->name));
     return g->code == RT_OK && g->count < g->max;
 }
 
@@ -218,7 +218,7 @@ static bool add_queue(void *ctx, const rt_doc *doc) {
     gauges *g = ctx;
     rt_str kind, process;
     rt_counts counts;
-    if (!rt_str_cut(rt_work_name_rest(doc->name), '\0', &kind, &process) || doc->value.len != 8) return true;
+    if (!rt_str_cut(rt_name_rest(doc->name), '\0', &kind, &process) || doc->value.len != 8) return true;
     rt_work_gauge *gauge = gauge_of(g, process);
     if (gauge == NULL || g->code != RT_OK) return g->code == RT_OK;
     g->code = rt_view_counts(g->view, rt_get_be64((const unsigned char *)doc->value.ptr), &counts);

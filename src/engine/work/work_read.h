@@ -4,7 +4,6 @@
  * exclusive and 0 or empty for the first. */
 #ifndef RT_ENGINE_WORK_WORK_READ_H
 #define RT_ENGINE_WORK_WORK_READ_H
-#include "engine/queues/read.h"
 #include "engine/work/work.h"
 
 /* Those that are alive at `now_ms`. */

@@ -1,4 +1,5 @@
 #include "engine/calls/call_read.h"
+#include "engine/messages/message_read.h"
 #include "face/admin/pages.h"
 
 enum { NAMES_SCAN_MAX = 10000 };

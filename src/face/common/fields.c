@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "base/utf8.h"
-#include "engine/work/work_name.h"
+#include "engine/common/name.h"
 #include "face/common/problem.h"
 #include "json/policy_json.h"
 #include "json/tree.h"
@@ -48,7 +48,7 @@ bool rt_field_word(rt_exchange *x, const json_t *body, const char *name, rt_need
     const json_t *field = json_object_get(body, name);
     *out = RT_STR_EMPTY;
     if (rt_field_is_left_out(field) && need == RT_OPTIONAL) return true;
-    if (json_is_string(field) && rt_work_name_is_word(rt_str_of(json_string_value(field))))
+    if (json_is_string(field) && rt_name_is_word(rt_str_of(json_string_value(field))))
         return rt_field_copy(x, field, out);
     rt_problem(x, 400, "\"%s\" must be 1 to %d letters, digits, '_', '-' or '.'.", name, RT_PROCESS_NAME_MAX);
     return false;

@@ -6,7 +6,7 @@
 #define RT_FACE_COMMON_FIELDS_H
 #include <jansson.h>
 
-#include "engine/work/process.h" /* rt_backoff */
+#include "engine/common/backoff.h"
 #include "http/exchange.h"
 
 /* Whose things a request is about: X-Project-ID, or "default". */

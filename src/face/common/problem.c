@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/common/name.h"
 #include "face/common/fields.h"
 #include "face/common/query.h"
 #include "face/common/timestamp.h"

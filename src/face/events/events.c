@@ -1,5 +1,6 @@
 #include "face/events/events.h"
 
+#include "engine/common/name.h"
 #include "face/events/parts.h"
 
 static const rt_route TYPES[] = {

@@ -1,6 +1,7 @@
 /* caller.h: who asks, for which queue, and the checks that come before every request's own. */
 #ifndef RT_FACE_NOTIFICATIONS_CALLER_H
 #define RT_FACE_NOTIFICATIONS_CALLER_H
+#include "engine/messages/message_read.h"
 #include "face/notifications/errors.h"
 
 enum { RT_CLIENT_ID_LEN = 32 };

@@ -1,6 +1,6 @@
 #include "face/orders/order_body.h"
 
-#include "engine/work/work_name.h"
+#include "engine/common/name.h"
 #include "face/common/timestamp.h"
 #include "json/scan.h"
 
@@ -119,7 +119,7 @@ rt_code rt_order_body_check(const json_t *body, int64_t now_ms, rt_err *err) {
     if (!json_is_string(type)) return refuse(err, "type", "'type' is a required string");
     if (!json_is_object(meta)) return refuse(err, "meta", "'meta' is a required object");
     const rt_str name = text_of(type);
-    if (!rt_work_name_is_word(name)) return refuse(err, "type", "there is no order type of this name");
+    if (!rt_name_is_word(name)) return refuse(err, "type", "there is no order type of this name");
     const bool key = rt_str_eq(name, RT_STR("key")) || rt_str_eq(name, RT_STR("asymmetric"));
     return key ? check_key(meta, now_ms, err) : RT_OK;
 }

@@ -117,7 +117,7 @@ static bool take_type(rt_exchange *x, const json_t *body, rt_order_type *out) {
 
 static bool take_name(rt_exchange *x, rt_str *out) {
     *out = rt_exchange_param(x, 0);
-    if (rt_work_name_is_word(*out)) return true;
+    if (rt_name_is_word(*out)) return true;
     rt_problem(x, 400, "An order type is 1 to %d letters, digits, '_', '-' or '.'.", RT_ORDER_TYPE_NAME_MAX);
     return false;
 }

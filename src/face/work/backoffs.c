@@ -37,8 +37,8 @@ static bool read_marker(rt_exchange *x, rt_str *process, rt_str *entity) {
     rt_str text;
     *process = *entity = RT_STR_EMPTY;
     if (!rt_exchange_arg(x, "marker", &text) || text.len == 0) return true;
-    if (rt_str_cut(text, '/', process, entity) && rt_work_name_is_word(*process) &&
-        rt_work_name_is_entity(*entity)) {
+    if (rt_str_cut(text, '/', process, entity) && rt_name_is_word(*process) &&
+        rt_name_is_entity(*entity)) {
         return true;
     }
     rt_problem(x, 400, "\"marker\" must be PROCESS/ENTITY of the last line that was read.");
@@ -53,8 +53,8 @@ void rt_page_backoff_list(rt_exchange *x) {
     (void)rt_exchange_arg(x, "process", &process);
     (void)rt_exchange_arg(x, "entity", &entity);
     l.active_only = rt_exchange_arg(x, "active", &active) && rt_str_eq(active, RT_STR("1"));
-    const bool known = (process.len == 0 || rt_work_name_is_word(process)) &&
-                       (entity.len == 0 || rt_work_name_is_entity(entity));
+    const bool known = (process.len == 0 || rt_name_is_word(process)) &&
+                       (entity.len == 0 || rt_name_is_entity(entity));
     rt_view *v = rt_problem_view(x);
     if (v == NULL) return;
     l.array = json_array();

@@ -135,7 +135,7 @@ void rt_page_entity_list(rt_exchange *x) {
     rt_str after = RT_STR_EMPTY;
     if (!rt_arg_int(x, "limit", 1, RT_WORK_PAGE_MAX, RT_WORK_PAGE_DEFAULT, &l.left)) return;
     (void)rt_exchange_arg(x, "kind", &l.kind);
-    if (rt_exchange_arg(x, "marker", &after) && after.len > 0 && !rt_work_name_is_entity(after)) {
+    if (rt_exchange_arg(x, "marker", &after) && after.len > 0 && !rt_name_is_entity(after)) {
         rt_problem(x, 400, "\"marker\" must be the last entity that was read.");
         return;
     }

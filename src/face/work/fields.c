@@ -6,7 +6,7 @@
 static bool is_name(const json_t *element, bool entities) {
     if (!json_is_string(element)) return false;
     const rt_str text = {.ptr = json_string_value(element), .len = json_string_length(element)};
-    return entities ? rt_work_name_is_entity(text) : rt_work_name_is_word(text);
+    return entities ? rt_name_is_entity(text) : rt_name_is_word(text);
 }
 
 bool rt_field_names(rt_exchange *x, const json_t *body, const char *name, bool entities, uint32_t max,
@@ -52,14 +52,14 @@ bool rt_field_session(rt_exchange *x, const json_t *body, rt_id *out) {
 
 bool rt_param_word(rt_exchange *x, size_t i, const char *what, rt_str *out) {
     *out = rt_exchange_param(x, i);
-    if (rt_work_name_is_word(*out)) return true;
+    if (rt_name_is_word(*out)) return true;
     rt_problem(x, 400, "A %s is 1 to %d letters, digits, '_', '-' or '.'.", what, RT_PROCESS_NAME_MAX);
     return false;
 }
 
 bool rt_param_entity(rt_exchange *x, size_t i, rt_str *out) {
     *out = rt_exchange_param(x, i);
-    if (rt_work_name_is_entity(*out) && rt_utf8_is_valid(*out)) return true;
+    if (rt_name_is_entity(*out) && rt_utf8_is_valid(*out)) return true;
     rt_problem(x, 400, "An entity is 1 to %d bytes of UTF-8 without control characters.", RT_ENTITY_NAME_MAX);
     return false;
 }
