@@ -64,8 +64,9 @@ void rt_serve_kafka_metrics(void *k, rt_buf *out) {
 
 static rt_code make_names(rt_serve_kafka *k, rt_err *err) {
     const char *prefix = k->config->kafka_prefix;
-    if (!rt_kafka_topic_is_valid(rt_str_of(prefix)) || strlen(prefix) > RT_KAFKA_TOPIC_MAX - 16)
-        return rt_fail(err, RT_E_INVALID, 0, "kafka.prefix: \"%.80s\" cannot begin a topic's name", prefix);
+    if (!rt_topic_name_is_valid(rt_str_of(prefix)) || strlen(prefix) > RT_TOPIC_NAME_MAX - 16)
+        return rt_fail(err, RT_E_INVALID, 0, "kafka.prefix: \"%.80s\" cannot begin a topic's name: " RT_TOPIC_NAME_RULE,
+                       prefix);
     (void)snprintf(k->intake, sizeof k->intake, "%s.intake", prefix);
     (void)snprintf(k->dead, sizeof k->dead, "%s.dlq", prefix);
     return RT_OK;

@@ -7,7 +7,7 @@
 #include "runtime/log.h"
 #include "source/kafka/source.h"
 
-enum { RT_KAFKA_NAME_MAX = RT_KAFKA_TOPIC_MAX + 16 };
+enum { RT_KAFKA_NAME_MAX = RT_TOPIC_NAME_MAX + 16 };
 
 /* All zero: not opened. Stays where it is while it is open. */
 typedef struct rt_serve_kafka {

@@ -4,17 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool rt_kafka_topic_is_valid(rt_str name) {
-    if (name.len == 0 || name.len > RT_KAFKA_TOPIC_MAX) return false;
-    if (rt_str_eq(name, RT_STR(".")) || rt_str_eq(name, RT_STR(".."))) return false;
-    for (size_t i = 0; i < name.len; i++) {
-        const char c = name.ptr[i];
-        const bool alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!alnum && c != '.' && c != '_' && c != '-') return false;
-    }
-    return true;
-}
-
 static rt_code set(rd_kafka_conf_t *conf, const char *name, const char *value, rt_err *err) {
     char why[8]; // never shown: it may repeat the value
     const rd_kafka_conf_res_t res = rd_kafka_conf_set(conf, name, value, why, sizeof why);

@@ -5,8 +5,6 @@
 
 #include "base/str.h"
 
-enum { RT_KAFKA_TOPIC_MAX = 249 /* bytes of a topic's name; Apache Kafka, Topic.java, MAX_NAME_LENGTH */ };
-
 /* Strings are borrowed as long as any client lives that was made of it. */
 typedef struct rt_kafka {
     const char *brokers; /* "HOST:PORT,…" */
@@ -27,8 +25,5 @@ typedef struct rt_kafka_property {
  * the client's opaque and stays where it is while the client lives: the first member of what other callbacks need. */
 RT_MUST_USE rt_code rt_kafka_conf(const rt_kafka *k, const rt_kafka_property own[], size_t count,
                                   rd_kafka_conf_t **out, rt_err *err);
-
-/* May a topic have this name? Letters, digits, '.', '_' and '-', but neither "." nor "..". */
-bool rt_kafka_topic_is_valid(rt_str name);
 
 #endif

@@ -67,3 +67,16 @@ bool rt_plugin_name_is_valid(rt_str name) {
     }
     return name.len >= 1 && name.len <= RT_PLUGIN_NAME_MAX;
 }
+
+_Static_assert(RT_TOPIC_NAME_MAX == 249, "RT_TOPIC_NAME_RULE says so");
+
+bool rt_topic_name_is_valid(rt_str name) {
+    if (name.len == 0 || name.len > RT_TOPIC_NAME_MAX) return false;
+    if (rt_str_eq(name, RT_STR(".")) || rt_str_eq(name, RT_STR(".."))) return false;
+    for (size_t i = 0; i < name.len; i++) {
+        const char c = name.ptr[i];
+        const bool alnum = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!alnum && c != '.' && c != '_' && c != '-') return false;
+    }
+    return true;
+}

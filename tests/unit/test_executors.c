@@ -86,10 +86,22 @@ static void executors__what_nobody_serves_fails_in_words(void **state) {
     }
 }
 
+static void topic__has_a_name_that_kafka_takes(void **state) {
+    (void)state;
+    char name[RT_TOPIC_NAME_MAX + 1];
+    memset(name, 'a', sizeof name);
+    assert_true(rt_topic_name_is_valid(RT_STR("aZ09._-")));
+    assert_true(rt_topic_name_is_valid((rt_str){.ptr = name, .len = RT_TOPIC_NAME_MAX}));
+    assert_false(rt_topic_name_is_valid((rt_str){.ptr = name, .len = RT_TOPIC_NAME_MAX + 1}));
+    static const char *const BAD[] = {"", ".", "..", "a b", "a/b", "a:b", "\xc3\xa4"};
+    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) assert_false(rt_topic_name_is_valid(rt_str_of(BAD[i])));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(executors__each_url_has_its_own),
         cmocka_unit_test(executors__what_nobody_serves_fails_in_words),
+        cmocka_unit_test(topic__has_a_name_that_kafka_takes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -143,6 +143,8 @@ static void type__mistakes_are_named_and_touch_nothing(void **state) {
         {"\"target\": {\"plugin\": \"..\"}", "plugin"},
         {"\"target\": {\"plugin\": \"A\"}", "plugin"},
         {"\"target\": {\"kafka_topic\": \"a b\"}", "kafka_topic"},
+        {"\"target\": {\"kafka_topic\": \"a:b\"}", "kafka_topic must be 1 to 249 letters, digits, '.', '_' and '-'"},
+        {"\"target\": {\"kafka_topic\": \"..\"}", "neither \".\" nor \"..\""},
     };
     for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
         char text[256];

@@ -78,17 +78,6 @@ static void record__cuts_what_a_broker_says(void **state) {
     assert_int_equal(o.text_len, RT_EVENT_TEXT_MAX - 1);
 }
 
-static void topic__has_a_name_that_kafka_takes(void **state) {
-    (void)state;
-    char name[RT_KAFKA_TOPIC_MAX + 1];
-    memset(name, 'a', sizeof name);
-    assert_true(rt_kafka_topic_is_valid(RT_STR("aZ09._-")));
-    assert_true(rt_kafka_topic_is_valid((rt_str){.ptr = name, .len = RT_KAFKA_TOPIC_MAX}));
-    assert_false(rt_kafka_topic_is_valid((rt_str){.ptr = name, .len = RT_KAFKA_TOPIC_MAX + 1}));
-    static const char *const BAD[] = {"", ".", "..", "a b", "a/b", "a:b", "\xc3\xa4"};
-    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) assert_false(rt_kafka_topic_is_valid(rt_str_of(BAD[i])));
-}
-
 static rt_code conf(const char *properties, rt_err *err) {
     const rt_kafka k = {.brokers = "127.0.0.1:1", .properties = rt_str_of(properties)};
     const rt_kafka_property own[] = {{"acks", "all", false}, {"session.timeout.ms", "10000", true}};
@@ -119,7 +108,6 @@ int main(void) {
         cmocka_unit_test(record__carries_id_attempt_and_the_headers_of_its_type),
         cmocka_unit_test(record__tells_what_a_retry_can_mend_from_what_it_cannot),
         cmocka_unit_test(record__cuts_what_a_broker_says),
-        cmocka_unit_test(topic__has_a_name_that_kafka_takes),
         cmocka_unit_test(properties__are_librdkafkas_but_for_those_that_retryd_needs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

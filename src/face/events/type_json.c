@@ -249,9 +249,9 @@ typedef struct named {
 } named;
 static const named NAMED[] = {
     {"plugin", "plugin:", "1 to 64 of a-z, 0-9, '_' and '-'", rt_plugin_name_is_valid},
-    {"kafka_topic", "kafka:", "1 to 128 letters, digits, '.', '_', '-' or ':'", rt_call_type_name_is_valid},
+    {"kafka_topic", "kafka:", RT_TOPIC_NAME_RULE, rt_topic_name_is_valid},
 };
-_Static_assert(RT_PLUGIN_NAME_MAX == 64 && RT_CALL_TYPE_NAME_MAX == 128, "said in words");
+_Static_assert(RT_PLUGIN_NAME_MAX == 64, "said in words");
 
 static rt_code read_named(const json_t *target, const named *n, rt_arena *arena, rt_call_type *out,
                           rt_err *err) {

@@ -42,7 +42,7 @@ static rt_attempt *new_attempt(const rt_partition *p, uint32_t i, rt_letter *let
     const rd_kafka_message_t *m = p->messages[i];
     rt_attempt like = {.number = 1, .timeout_ms = LETTER_TIMEOUT_MS};
     rt_buf headers = {0}, url = {0};
-    char where[RT_KAFKA_TOPIC_MAX + 48];
+    char where[RT_TOPIC_NAME_MAX + 48];
     const int len = snprintf(where, sizeof where, "%s/%" PRId32 "/%" PRId64, p->topic, p->number, m->offset);
     RT_ASSERT(len > 0 && (size_t)len < sizeof where);
     copy_headers(m, &headers);

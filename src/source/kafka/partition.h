@@ -48,7 +48,7 @@ typedef struct rt_letter {
 typedef struct rt_partition {
     rt_note note; /* first member: sent when the engine has decided */
     rt_source *source;
-    char topic[RT_KAFKA_TOPIC_MAX + 1];
+    char topic[RT_TOPIC_NAME_MAX + 1];
     int32_t number;
     rt_str type;      /* of records that name none */
     rt_str log;       /* its name in the store; owned */

@@ -108,8 +108,8 @@ static rt_code take_topic(rt_source *s, char *item, rt_err *err) {
     char *colon = strchr(item, ':');
     if (colon != NULL) *colon = '\0';
     const rt_str name = rt_str_of(item);
-    if (!rt_kafka_topic_is_valid(name))
-        return rt_fail(err, RT_E_INVALID, 0, "kafka.source_topics: \"%.80s\" can be no topic's name", item);
+    if (!rt_topic_name_is_valid(name))
+        return rt_fail(err, RT_E_INVALID, 0, "kafka.source_topics: \"%.80s\" can be no topic's name: " RT_TOPIC_NAME_RULE, item);
     if (s->topics_count == RT_SOURCE_TOPICS_MAX)
         return rt_fail(err, RT_E_INVALID, 0, "kafka.source_topics: more than %d topics", RT_SOURCE_TOPICS_MAX);
     s->topics[s->topics_count++] = (rt_source_topic){
@@ -144,8 +144,8 @@ static rt_code take_rules(rt_source *s, rt_err *err) {
     if (code == RT_OK) code = rt_pointer_check("kafka.reason_pointer", s->rules.reason, err);
     if (code == RT_OK) code = rt_pointer_check("kafka.key_pointer", s->rules.key, err);
     if (code == RT_OK) code = rt_pointer_check("kafka.id_pointer", s->rules.id, err);
-    if (code == RT_OK && !rt_kafka_topic_is_valid(rt_str_of(c->dead_topic)))
-        code = rt_fail(err, RT_E_INVALID, 0, "\"%.80s\" can be no topic's name", c->dead_topic);
+    if (code == RT_OK && !rt_topic_name_is_valid(rt_str_of(c->dead_topic)))
+        code = rt_fail(err, RT_E_INVALID, 0, "\"%.80s\" can be no topic's name: " RT_TOPIC_NAME_RULE, c->dead_topic);
     return code;
 }
 

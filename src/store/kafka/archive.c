@@ -54,7 +54,7 @@ static bool failed(rt_archive *a, rd_kafka_error_t *error) {
 /* Fences whoever wrote before. */
 static bool begin_writing(rt_archive *a) {
     rt_ks *s = a->store;
-    char id[RT_KAFKA_TOPIC_MAX + 1], why[200];
+    char id[RT_TOPIC_NAME_MAX + 1], why[200];
     int64_t low;
     rt_err err;
     rd_kafka_conf_t *conf;

@@ -108,8 +108,8 @@ struct rt_ks {
     rt_store_kafka_config cfg; /* its strings are ours */
     rt_kafka kafka;
     char *brokers, *dir, *properties;
-    char journal_topic[RT_KAFKA_TOPIC_MAX + 1], retry_topic[RT_KAFKA_TOPIC_MAX + 1];
-    char dead_topic[RT_KAFKA_TOPIC_MAX + 1], audit_topic[RT_KAFKA_TOPIC_MAX + 1], open_topic[RT_KAFKA_TOPIC_MAX + 1];
+    char journal_topic[RT_TOPIC_NAME_MAX + 1], retry_topic[RT_TOPIC_NAME_MAX + 1];
+    char dead_topic[RT_TOPIC_NAME_MAX + 1], audit_topic[RT_TOPIC_NAME_MAX + 1], open_topic[RT_TOPIC_NAME_MAX + 1];
     uint64_t node;
     uint32_t epoch;
     uint64_t line_no;

@@ -4,6 +4,7 @@
 #ifndef RT_STORE_KAFKA_JOURNAL_H
 #define RT_STORE_KAFKA_JOURNAL_H
 #include "kafka/client.h"
+#include "port/executor.h"
 #include "store/kafka/entry.h"
 
 enum {
@@ -13,7 +14,7 @@ enum {
 
 typedef struct rt_journal {
     rt_kafka kafka; /* first member: the opaque of librdkafka's clients */
-    char topic[RT_KAFKA_TOPIC_MAX + 1];
+    char topic[RT_TOPIC_NAME_MAX + 1];
     int fd;         /* eventfd: there may be something to read, or an end to learn; not ours */
     rd_kafka_t *writer, *reader;     /* NULL: not open */
     rd_kafka_topic_t *reader_topic;
