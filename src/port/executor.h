@@ -68,8 +68,8 @@ rt_target rt_attempt_target(rt_str url);
 enum { RT_PLUGIN_NAME_MAX = 64 };
 bool rt_plugin_name_is_valid(rt_str name);
 
-/* May a Kafka topic have this name (as behind "kafka:")? 1 to RT_TOPIC_NAME_MAX letters, digits, '.', '_' and '-', but neither
- * "." nor "..". Source: Apache Kafka, Topic.java. */
+/* May a Kafka topic have this name, as behind "kafka:"? 1 to RT_TOPIC_NAME_MAX letters, digits, '.', '_' and '-', but
+ * neither "." nor "..". Source: Apache Kafka, Topic.java. */
 enum { RT_TOPIC_NAME_MAX = 249 };
 #define RT_TOPIC_NAME_RULE "1 to 249 letters, digits, '.', '_' and '-', and neither \".\" nor \"..\""
 bool rt_topic_name_is_valid(rt_str name);

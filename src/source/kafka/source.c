@@ -109,7 +109,8 @@ static rt_code take_topic(rt_source *s, char *item, rt_err *err) {
     if (colon != NULL) *colon = '\0';
     const rt_str name = rt_str_of(item);
     if (!rt_topic_name_is_valid(name))
-        return rt_fail(err, RT_E_INVALID, 0, "kafka.source_topics: \"%.80s\" can be no topic's name: " RT_TOPIC_NAME_RULE, item);
+        return rt_fail(err, RT_E_INVALID, 0, "kafka.source_topics: \"%.80s\" can be no topic's name: " RT_TOPIC_NAME_RULE,
+                       item);
     if (s->topics_count == RT_SOURCE_TOPICS_MAX)
         return rt_fail(err, RT_E_INVALID, 0, "kafka.source_topics: more than %d topics", RT_SOURCE_TOPICS_MAX);
     s->topics[s->topics_count++] = (rt_source_topic){

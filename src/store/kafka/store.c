@@ -352,8 +352,9 @@ static rt_code init(rt_ks *s, const rt_store_kafka_config *cfg, rt_err *err) {
     if (getrandom(&s->node, sizeof s->node, 0) != (ssize_t)sizeof s->node)
         return rt_fail(err, RT_E_IO, errno, "getrandom");
     if (!rt_topic_name_is_valid(rt_str_of(cfg->prefix)) || strlen(cfg->prefix) > RT_STORE_KAFKA_PREFIX_MAX)
-        return rt_fail(err, RT_E_INVALID, 0, "\"%.80s\" cannot begin a topic's name: at most %d letters, digits, '.', '_' and '-'",
-                       cfg->prefix, RT_STORE_KAFKA_PREFIX_MAX);
+        return rt_fail(err, RT_E_INVALID, 0,
+                       "\"%.80s\" cannot begin a topic's name: at most %d letters, digits, '.', '_' and '-'", cfg->prefix,
+                       RT_STORE_KAFKA_PREFIX_MAX);
     (void)snprintf(s->journal_topic, sizeof s->journal_topic, "%s.journal", cfg->prefix);
     (void)snprintf(s->retry_topic, sizeof s->retry_topic, "%s.retry", cfg->prefix);
     (void)snprintf(s->dead_topic, sizeof s->dead_topic, "%s.dlq", cfg->prefix);
