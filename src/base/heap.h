@@ -26,4 +26,7 @@ rt_heap_node *rt_heap_first(const rt_heap *h);       /* NULL: empty */
 void rt_heap_hasten(rt_heap *h, int64_t by_ms);
 void rt_heap_deinit(rt_heap *h);
 
+/* Of two times. */
+static inline int64_t rt_earlier(int64_t a_ms, int64_t b_ms) { return a_ms < b_ms ? a_ms : b_ms; }
+
 #endif

@@ -36,6 +36,7 @@ rt_code rt_engine_open(rt_store *store, const rt_executor *executor, const rt_en
         return rt_fail(err, RT_E_NOMEM, 0, "engine");
     }
     rt_metrics_init(&e->metrics);
+    e->waiting.inbox = &e->inbox;
     e->batch_max = settings->batch_commands_max;
     rt_schedule_init(&e->schedule, settings->in_flight_max, settings->in_flight_bytes_max);
     rt_flights_init(&e->flights, rt_rng_next(&e->rng));
@@ -62,13 +63,6 @@ void rt_engine_submit(rt_engine *e, rt_command *cmd) {
 }
 
 void rt_engine_outcome(rt_engine *e, const rt_outcome *outcome) { rt_upkeep_outcome(e, outcome); }
-
-rt_job_state rt_schedule_place(const rt_engine *e, rt_id queue) {
-    const rt_lane *lane = rt_map_get(&e->schedule.lanes, queue);
-    const bool waits =
-        lane != NULL && (lane->backlog || lane->paused_until_ms > e->now_ms || lane->in_flight >= lane->room);
-    return waits ? RT_JOB_SCHEDULED : RT_JOB_READY;
-}
 
 /* Trims history along with other work; without any, once a minute. */
 static void tidy(rt_engine *e) {
@@ -158,7 +152,7 @@ int64_t rt_engine_step(rt_engine *e, int64_t now_ms) {
 
 void rt_engine_drain(rt_engine *e) {
     e->draining = true;
-    rt_waiting_close(e);
+    rt_waiting_close(&e->waiting);
 }
 
 size_t rt_engine_busy(const rt_engine *e) {
@@ -191,7 +185,7 @@ void rt_engine_close(rt_engine *e) {
         refuse_all(&b->commands);
         rt_batch_free(b);
     }
-    rt_waiting_deinit(e);
+    rt_waiting_deinit(&e->waiting);
     refuse_all(&e->inbox);
     rt_upkeep_close(e);
     rt_flights_deinit(&e->flights);

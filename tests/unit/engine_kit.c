@@ -2,19 +2,7 @@
 
 #include <stdlib.h>
 
-#include "engine/common/schedule.h"
-
-static rt_job_state place = RT_JOB_READY;
 static rt_view *open_view;
-
-/* In place of the engine's own: the tests say where deliveries go. */
-rt_job_state rt_schedule_place(const struct rt_engine *e, rt_id queue) {
-    (void)e;
-    (void)queue;
-    return place;
-}
-
-void kit_place(rt_job_state state) { place = state; }
 
 /* ---- life -------------------------------------------------------------------------------------------- */
 
@@ -31,7 +19,7 @@ static int setup(void **state, const rt_memory_faults *faults) {
     k->ops = calloc(RT_CHANGE_OPS_MAX, sizeof *k->ops);
     assert_non_null(k->ops);
     k->now_ms = KIT_START_MS;
-    place = RT_JOB_READY;
+    rt_schedule_init(&k->schedule, 2, 1);
     *state = k;
     return 0;
 }
@@ -48,11 +36,18 @@ int kit_teardown(void **state) {
     open_view = NULL;
     rt_store_close(k->store);
     rt_memory_disk_free(k->disk);
+    rt_schedule_deinit(&k->schedule);
     rt_arena_deinit(&k->arena);
     rt_arena_deinit(&k->out);
     free(k->ops);
     free(k);
     return 0;
+}
+
+void kit_busy(kit *k, rt_id queue) {
+    rt_lane *lane = rt_schedule_lane(&k->schedule, queue);
+    assert_non_null(lane);
+    lane->backlog = true;
 }
 
 /* ---- decisions --------------------------------------------------------------------------------------- */
@@ -68,6 +63,7 @@ static rt_code decide_once(kit *k, rt_command *cmd) {
         .err = &k->err,
         .store = k->store,
         .settings = &k->settings,
+        .schedule = &k->schedule,
         .ops = k->ops,
     };
     assert_non_null(tx.view);

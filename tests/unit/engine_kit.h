@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "engine/common/cursor.h"
+#include "engine/common/schedule.h"
 #include "engine/engine.h"
 #include "engine/messages/claim.h"
 #include "engine/messages/message.h"
@@ -24,6 +25,7 @@ typedef struct kit {
     rt_memory_disk *disk;
     rt_store *store;
     rt_engine_settings settings;
+    rt_schedule schedule;
     rt_rng rng;
     rt_arena arena, out; /* of decisions; of results, kept to the end */
     rt_op *ops;
@@ -40,8 +42,8 @@ int kit_setup(void **state);
 int kit_setup_troubled(void **state);
 int kit_teardown(void **state);
 
-/* Where fresh deliveries go: RT_JOB_READY unless told otherwise. */
-void kit_place(rt_job_state state);
+/* The queue has jobs that are due: fresh ones line up behind them. */
+void kit_busy(kit *k, rt_id queue);
 
 /* Decides, applies and commits. Returns what the command's owner would be told. */
 rt_code kit_run(kit *k, rt_command *cmd);

@@ -101,10 +101,10 @@ static rt_code delete_type(kit *k, const char *name, bool force) {
 
 static void type__is_deleted_with_all_its_calls(void **state) {
     kit *k = *state;
-    kit_place(RT_JOB_SCHEDULED);
     assert_int_equal(delete_type(k, "t", false), RT_E_ABSENT);
     assert_int_equal(call_put(k, "t", call_type()), RT_OK);
     const rt_id queue = call_get(k, "t").queue;
+    kit_busy(k, queue);
     rt_id ids[100];
     for (int i = 0; i < 100; i++) ids[i] = call_schedule(k, "t", i % 2 ? "k" : NULL);
     assert_int_equal(delete_type(k, "t", false), RT_E_FENCED);

@@ -62,8 +62,7 @@ static void fanout__each_subscription_gets_one_that_shares_the_body(void **state
 
 static void fanout__lines_up_behind_what_a_queue_has_waiting(void **state) {
     kit *k = *state;
-    (void)kit_subscribe(k, "q", "http://a/");
-    kit_place(RT_JOB_SCHEDULED);
+    kit_busy(k, kit_subscribe(k, "q", "http://a/"));
     rt_job job;
     assert_int_equal(kit_deliveries(k, kit_post(k, "q", "1"), &job, 1), 1);
     assert_int_equal(job.state, RT_JOB_SCHEDULED);

@@ -107,7 +107,7 @@ static void queue__replace_keeps_identity_and_minds_the_version(void **state) {
 static void queue__delete_takes_messages_and_subscriptions_along(void **state) {
     kit *k = *state;
     const rt_id subscription = kit_subscribe(k, "q", "http://a/");
-    kit_place(RT_JOB_SCHEDULED);
+    kit_busy(k, subscription);
     const rt_id id = kit_post(k, "q", "1");
     const rt_claim_create claim = kit_claim(k, "q", 1);
     assert_int_equal(claim.count, 1);
@@ -288,7 +288,7 @@ static void queue__lines_tell_counts_and_times(void **state) {
     }
     assert_int_equal(lines(k), 40);
     const rt_id subscription = kit_subscribe(k, "q0", "http://a/");
-    kit_place(RT_JOB_SCHEDULED);
+    kit_busy(k, subscription);
     k->now_ms += 5000;
     (void)kit_post(k, "q0", "1");
     rt_queue_line line;

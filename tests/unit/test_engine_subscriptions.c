@@ -277,7 +277,7 @@ static void subscription__taking_a_confirmation_back_says_goodbye(void **state) 
 static void subscription__delete_ends_waiting_deliveries_and_keeps_dead_ones(void **state) {
     kit *k = *state;
     const rt_id id = kit_subscribe(k, "q", "http://a/");
-    kit_place(RT_JOB_SCHEDULED);
+    kit_busy(k, id);
     const rt_id first = kit_post(k, "q", "1");
     const rt_id second = kit_post(k, "q", "2");
     rt_job dead, waiting;

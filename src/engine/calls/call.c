@@ -6,7 +6,6 @@
 #include "engine/calls/call_parts.h"
 #include "engine/calls/line.h"
 #include "engine/common/job.h"
-#include "engine/messages/fanout.h"
 
 enum { FORMAT = 1, KEY_FORMAT = 1, HASH_LEN = 32 };
 
@@ -137,7 +136,7 @@ static rt_code insert(rt_tx *tx, const rt_call_type *type, const rt_call *call, 
     if (type->buckets > 1)
         job.bucket = (uint16_t)((ordered ? job.key_hash : rt_hash_u64(job.id)) % type->buckets);
     rt_call_place(tx, &job, due_ms);
-    if (due_ms <= tx->now_ms && !(job.flags & RT_JOB_PULL)) rt_fanout_place(tx, &job);
+    if (due_ms <= tx->now_ms && !(job.flags & RT_JOB_PULL)) rt_job_place(tx, &job);
     if (ordered) code = rt_line_join(tx, &job);
     if (code != RT_OK) return code;
     rt_tx_put_body(tx, job.id, body);

@@ -2,7 +2,7 @@
 #include "engine/calls/call_plugin.h"
 #include "engine/calls/circuit.h"
 #include "engine/common/job.h"
-#include "engine/common/life.h"
+#include "engine/calls/call_life.h"
 #include "port/run.h"
 
 /* ---- starting ------------------------------------------------------------------------------------------ */

@@ -3,7 +3,7 @@
 #include "base/base64.h"
 #include "base/quote.h"
 #include "base/utf8.h"
-#include "engine/engine.h"
+#include "engine/common/settings.h"
 #include "engine/orders/order_run.h"
 
 static void add(rt_buf *b, const char *key, rt_str text) {

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "engine/machine/machine.h"
 
 static rt_brakes closed(const rt_brakes *was, int64_t since_ms) {
     return (rt_brakes){
@@ -72,7 +71,7 @@ rt_code rt_brakes_start(rt_tx *tx, const rt_queue *queue, const rt_call_type *ty
     rt_lane_brakes look = {.stored = b, .circuit = type->circuit};
     int64_t again_ms;
     if (rt_lane_brakes_room(&look, 0, tx->now_ms, &again_ms) == 0) {
-        rt_lane *lane = tx->engine == NULL ? NULL : rt_map_get(&tx->engine->schedule.lanes, queue->id);
+        rt_lane *lane = tx->schedule == NULL ? NULL : rt_map_get(&tx->schedule->lanes, queue->id);
         if (lane != NULL) lane->known = false;
         return rt_fail(tx->err, RT_E_CONFLICT, 0, "the circuit is open");
     }
@@ -82,7 +81,7 @@ rt_code rt_brakes_start(rt_tx *tx, const rt_queue *queue, const rt_call_type *ty
 
 /* The lane's brakes with what was just read; without an engine around, none that live in memory. */
 static rt_lane_brakes *know(rt_tx *tx, const rt_queue *queue, const rt_call_type *type) {
-    rt_lane *lane = tx->engine == NULL ? NULL : rt_schedule_lane(&tx->engine->schedule, queue->id);
+    rt_lane *lane = tx->schedule == NULL ? NULL : rt_schedule_lane(tx->schedule, queue->id);
     rt_lane_brakes *b = lane == NULL ? rt_arena_alloc(tx->arena, sizeof *b) : rt_schedule_brakes(lane);
     if (b == NULL) return NULL;
     // What the window knows is of another time: the circuit has been somewhere else meanwhile.

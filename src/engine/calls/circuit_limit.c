@@ -3,7 +3,8 @@
 #include "engine/calls/call_parts.h"
 #include "engine/calls/circuit.h"
 #include "engine/calls/line.h"
-#include "engine/machine/machine.h"
+#include "engine/common/cursor.h"
+#include "engine/common/flight.h"
 
 enum { LOOK_EVERY_MS = 60000, LOOKED_AT_MAX = 1024 };
 
@@ -33,7 +34,7 @@ static int64_t over_ms(const page *p, const rt_job *job) {
 
 static bool is_held(const page *p, const rt_job *job) {
     if (job->state == RT_JOB_LEASED) return true;
-    return p->tx->engine != NULL && rt_flights_find(&p->tx->engine->flights, job->id, 0) != NULL;
+    return p->tx->flights != NULL && rt_flights_find(p->tx->flights, job->id, 0) != NULL;
 }
 
 static bool look(void *ctx, const rt_job *job) {

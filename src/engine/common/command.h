@@ -29,6 +29,16 @@ struct rt_command {
     rt_command *next; /* the engine's */
 };
 
+/* Commands in order of arrival. */
+typedef struct rt_command_list {
+    rt_command *first, *last;
+    size_t count;
+} rt_command_list;
+void rt_command_list_push(rt_command_list *l, rt_command *cmd);
+rt_command *rt_command_list_pop(rt_command_list *l); /* NULL: empty */
+/* What is in `first` stands before all others; `first` is empty then. */
+void rt_command_list_put_back(rt_command_list *l, rt_command_list *first);
+
 /* ---- what a decision sees and writes. Only valid within `decide`. -------------------------------------------------- */
 
 enum { RT_TX_TOPICS_MAX = 32 };
@@ -49,7 +59,10 @@ struct rt_tx {
     rt_err *err;
     rt_store *store;
     const struct rt_engine_settings *settings;
-    struct rt_engine *engine;
+    /* What the engine knows without the store; NULL: of no engine. */
+    struct rt_flights *flights;
+    struct rt_schedule *schedule;
+    struct rt_waiting *waiting;
 
     rt_op *ops;         /* RT_CHANGE_OPS_MAX */
     rt_guard guards[RT_CHANGE_GUARDS_MAX];

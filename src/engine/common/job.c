@@ -1,5 +1,7 @@
 #include "engine/common/job.h"
 
+#include "engine/common/schedule.h"
+
 void rt_job_end(rt_tx *tx, const rt_job *was, rt_reason reason) {
     rt_job now = *was;
     now.state = RT_JOB_DONE;
@@ -72,4 +74,11 @@ void rt_job_lease(rt_tx *tx, const rt_job *was, uint64_t token, int64_t until_ms
     now.due_ms = until_ms;
     rt_tx_update_job(tx, was, &now);
     tx->frees = true;
+}
+
+void rt_job_place(rt_tx *tx, rt_job *job) {
+    job->state = RT_JOB_READY;
+    if (tx->schedule != NULL) job->state = (uint8_t)rt_schedule_place(tx->schedule, job->queue, tx->now_ms);
+    RT_ASSERT(job->state == RT_JOB_READY || job->state == RT_JOB_SCHEDULED);
+    job->due_ms = job->state == RT_JOB_SCHEDULED ? tx->now_ms : 0;
 }

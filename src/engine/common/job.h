@@ -16,6 +16,8 @@ void rt_job_give_up(rt_tx *tx, const rt_job *was, rt_reason reason, rt_event las
 /* The attempt `last` failed (or, if its type says PROGRESS, did not); the next one is made after `delay_ms`, but not after
  * `limit_ms` (INT64_MAX: no limit). */
 void rt_job_retry(rt_tx *tx, const rt_job *was, uint64_t delay_ms, int64_t limit_ms, rt_event last);
+/* Where a fresh pushed job stands: at once in the FIFO, or behind what its queue has waiting. */
+void rt_job_place(rt_tx *tx, rt_job *job);
 /* A push job is under way, and the store holds its lease. */
 void rt_job_lease(rt_tx *tx, const rt_job *was, uint64_t token, int64_t until_ms);
 

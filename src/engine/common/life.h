@@ -1,5 +1,5 @@
 /* life.h: what a due job needs next, and what the outcome of an attempt means for it. Each kind of job answers these two
- * questions in its own file; the machine (take.c, upkeep.c) asks them here and knows no kind. */
+ * questions in its own file, and the machine asks them without knowing the kind (machine/lives.h). */
 #ifndef RT_ENGINE_COMMON_LIFE_H
 #define RT_ENGINE_COMMON_LIFE_H
 #include "engine/common/command.h"
@@ -34,22 +34,12 @@ typedef struct rt_settle {
     bool expired;         /* in: that the stored lease has ended is all that is known; it may have been prolonged since */
     bool again;           /* out: the job may be due again at once */
 } rt_settle;
-void rt_settle_init(rt_settle *s, const rt_outcome *outcome, bool leased);
-void rt_settle_deinit(rt_settle *s);
-
-/* Asks the job's kind. */
-rt_code rt_life_start(rt_tx *tx, const rt_job *job, rt_start *start);
-
-/* ---- for the kinds ------------------------------------------------------------------------------------- */
 
 /* One kind of job. `settle` is called for a job that is alive and held by the outcome's token. */
 typedef struct rt_life {
     rt_code (*start)(rt_tx *tx, const rt_job *job, rt_start *start);
     rt_code (*settle)(rt_tx *tx, const rt_job *job, rt_settle *settle);
 } rt_life;
-extern const rt_life rt_order_life;    /* orders/order_life.c: tasks of orders */
-extern const rt_life rt_call_life;     /* calls/call_life.c: calls, pushed or pulled */
-extern const rt_life rt_delivery_life; /* messages/delivery.c: what a subscription is sent, and delayed messages */
 
 /* Hands over an attempt that looks like `like` (job, queue, token and number are filled in here): the job needs it now.
  * Writes the lease where that is wanted. */

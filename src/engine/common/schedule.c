@@ -206,3 +206,10 @@ int64_t rt_schedule_next_ms(const rt_schedule *s, int64_t now_ms) {
     const int64_t back_ms = now_ms + 1000 / RT_SUSPECT_TRICKLE_PER_S;
     return next < back_ms ? next : back_ms;
 }
+
+rt_job_state rt_schedule_place(const rt_schedule *s, rt_id queue, int64_t now_ms) {
+    const rt_lane *lane = rt_map_get(&s->lanes, queue);
+    const bool waits =
+        lane != NULL && (lane->backlog || lane->paused_until_ms > now_ms || lane->in_flight >= lane->room);
+    return waits ? RT_JOB_SCHEDULED : RT_JOB_READY;
+}

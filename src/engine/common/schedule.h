@@ -107,7 +107,6 @@ int64_t rt_schedule_next_ms(const rt_schedule *s, int64_t now_ms);
 rt_lane_brakes *rt_schedule_brakes(rt_lane *lane);
 
 /* Where a fresh delivery goes: READY, or SCHEDULED behind what its queue already has waiting. */
-struct rt_engine;
-rt_job_state rt_schedule_place(const struct rt_engine *e, rt_id queue);
+rt_job_state rt_schedule_place(const rt_schedule *s, rt_id queue, int64_t now_ms);
 
 #endif

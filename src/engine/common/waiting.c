@@ -1,7 +1,5 @@
 #include "engine/common/waiting.h"
 
-#include "engine/machine/machine.h"
-
 static uint64_t bit_of(uint64_t topic) { return UINT64_C(1) << (topic % 64); }
 static uint64_t *stamp_of(rt_waiting *w, uint64_t topic) { return &w->stamps[topic % RT_TOPIC_STAMPS]; }
 
@@ -15,10 +13,10 @@ static void take_out(rt_waiting *w, rt_wait *wait) {
     w->count--;
 }
 
-static void wake(rt_engine *e, rt_wait *wait) {
-    take_out(&e->waiting, wait);
+static void wake(rt_waiting *w, rt_wait *wait) {
+    take_out(w, wait);
     wait->cmd->tries = 0;
-    rt_command_list_push(&e->inbox, wait->cmd);
+    rt_command_list_push(w->inbox, wait->cmd);
 }
 
 /* Was any of its topics told since it was decided? */
@@ -29,14 +27,13 @@ static bool missed_something(rt_waiting *w, const rt_wait *wait) {
     return false;
 }
 
-bool rt_waiting_park(rt_engine *e, rt_command *cmd) {
-    rt_waiting *w = &e->waiting;
+bool rt_waiting_park(rt_waiting *w, rt_command *cmd, int64_t now_ms) {
     rt_wait *wait = cmd->wait;
     wait->cmd = cmd;
-    if (w->closed || wait->until_ms <= e->now_ms) return false;
+    if (w->closed || wait->until_ms <= now_ms) return false;
     if (missed_something(w, wait)) {
         cmd->tries = 0;
-        rt_command_list_push(&e->inbox, cmd);
+        rt_command_list_push(w->inbox, cmd);
         return true;
     }
     wait->node = (rt_heap_node){.tie = wait->seen};
@@ -66,58 +63,57 @@ static bool listens_to(const rt_wait *wait, uint64_t topic) {
     return false;
 }
 
-void rt_waiting_tell(rt_engine *e, uint64_t topic) {
-    rt_waiting *w = &e->waiting;
+void rt_waiting_tell(rt_waiting *w, uint64_t topic) {
     *stamp_of(w, topic) = ++w->told;
     for (rt_wait *wait = w->first, *next; wait != NULL; wait = next) {
         next = wait->after;
         if (!listens_to(wait, topic)) continue;
         wait->cmd->woken_by = wait->one ? topic : 0;
-        wake(e, wait);
+        wake(w, wait);
         if (wait->one) return;
     }
 }
 
-void rt_waiting_wake_all(rt_engine *e) {
-    while (e->waiting.first != NULL) wake(e, e->waiting.first);
+void rt_waiting_wake_all(rt_waiting *w) {
+    while (w->first != NULL) wake(w, w->first);
 }
 
-void rt_waiting_end_overdue(rt_engine *e) {
+void rt_waiting_end_overdue(rt_waiting *w, int64_t now_ms) {
     rt_heap_node *first;
-    while ((first = rt_heap_first(&e->waiting.deadlines)) != NULL && first->at_ms <= e->now_ms) {
+    while ((first = rt_heap_first(&w->deadlines)) != NULL && first->at_ms <= now_ms) {
         rt_wait *wait = (rt_wait *)first;
-        if (wait->until_ms > e->now_ms) {
+        if (wait->until_ms > now_ms) {
             wait->cmd->woken_by = 0;
-            wake(e, wait);
+            wake(w, wait);
             continue;
         }
-        take_out(&e->waiting, wait);
+        take_out(w, wait);
         wait->cmd->done(wait->cmd);
     }
 }
 
-int64_t rt_waiting_next_ms(const rt_engine *e) {
-    const rt_heap_node *first = rt_heap_first(&e->waiting.deadlines);
+int64_t rt_waiting_next_ms(const rt_waiting *w) {
+    const rt_heap_node *first = rt_heap_first(&w->deadlines);
     return first == NULL ? INT64_MAX : first->at_ms;
 }
 
-void rt_waiting_close(rt_engine *e) {
-    e->waiting.closed = true;
-    while (e->waiting.first != NULL) {
-        rt_wait *wait = e->waiting.first;
-        take_out(&e->waiting, wait);
+void rt_waiting_close(rt_waiting *w) {
+    w->closed = true;
+    while (w->first != NULL) {
+        rt_wait *wait = w->first;
+        take_out(w, wait);
         wait->cmd->done(wait->cmd);
     }
 }
 
-void rt_waiting_deinit(rt_engine *e) {
-    rt_waiting_close(e);
-    rt_heap_deinit(&e->waiting.deadlines);
+void rt_waiting_deinit(rt_waiting *w) {
+    rt_waiting_close(w);
+    rt_heap_deinit(&w->deadlines);
 }
 
 static rt_code decide_end(rt_tx *tx, rt_command *cmd) {
     (void)cmd;
-    rt_waiting_close(tx->engine);
+    if (tx->waiting != NULL) rt_waiting_close(tx->waiting);
     return RT_OK;
 }
 

@@ -26,6 +26,7 @@ typedef struct rt_wait {
 } rt_wait;
 
 typedef struct rt_waiting {
+    rt_command_list *inbox; /* borrowed: where those who are woken go */
     rt_wait *first, *last; /* who came first is woken first */
     uint32_t count;
     rt_heap deadlines;
@@ -34,19 +35,18 @@ typedef struct rt_waiting {
     bool closed;                      /* nobody may wait any more */
 } rt_waiting;
 
-struct rt_engine;
 /* `cmd` was decided, its batch is durable, and it found nothing. True: it waits, or decides again; false:
  * it is done, with RT_E_FULL if there is no room to wait. */
-bool rt_waiting_park(struct rt_engine *e, rt_command *cmd);
-void rt_waiting_tell(struct rt_engine *e, uint64_t topic);
+bool rt_waiting_park(rt_waiting *w, rt_command *cmd, int64_t now_ms);
+void rt_waiting_tell(rt_waiting *w, uint64_t topic);
 /* All that waits decides again: something may have been missed. */
-void rt_waiting_wake_all(struct rt_engine *e);
+void rt_waiting_wake_all(rt_waiting *w);
 /* Those whose time is over are done, with nothing found. */
-void rt_waiting_end_overdue(struct rt_engine *e);
-int64_t rt_waiting_next_ms(const struct rt_engine *e); /* INT64_MAX: nobody waits */
+void rt_waiting_end_overdue(rt_waiting *w, int64_t now_ms);
+int64_t rt_waiting_next_ms(const rt_waiting *w); /* INT64_MAX: nobody waits */
 /* Ends all waits, now and from now on. */
-void rt_waiting_close(struct rt_engine *e);
-void rt_waiting_deinit(struct rt_engine *e);
+void rt_waiting_close(rt_waiting *w);
+void rt_waiting_deinit(rt_waiting *w);
 
 /* A command that has the engine end all waits: a server that is about to stop does not keep its clients. */
 typedef struct rt_waits_end {

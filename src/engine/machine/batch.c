@@ -9,33 +9,6 @@
 
 enum { CALL_OPS_MAX = 8 }; /* between a call's body and its job */
 
-void rt_command_list_push(rt_command_list *l, rt_command *cmd) {
-    cmd->next = NULL;
-    if (l->last != NULL) l->last->next = cmd;
-    else l->first = cmd;
-    l->last = cmd;
-    l->count++;
-}
-
-rt_command *rt_command_list_pop(rt_command_list *l) {
-    rt_command *cmd = l->first;
-    if (cmd == NULL) return NULL;
-    l->first = cmd->next;
-    if (l->first == NULL) l->last = NULL;
-    l->count--;
-    cmd->next = NULL;
-    return cmd;
-}
-
-void rt_command_list_put_back(rt_command_list *l, rt_command_list *first) {
-    if (first->count == 0) return;
-    first->last->next = l->first;
-    if (l->first == NULL) l->last = first->last;
-    l->first = first->first;
-    l->count += first->count;
-    *first = (rt_command_list){0};
-}
-
 uint64_t rt_engine_us(const rt_engine *e) { return e->settings.mono_us == NULL ? 0 : e->settings.mono_us(); }
 
 rt_batch *rt_batch_open(rt_engine *e) {
@@ -71,7 +44,9 @@ rt_tx *rt_batch_tx(rt_engine *e) {
         .err = &e->err,
         .store = e->store,
         .settings = &e->settings,
-        .engine = e,
+        .flights = &e->flights,
+        .schedule = &e->schedule,
+        .waiting = &e->waiting,
         .ops = tx->ops,
     };
     e->err = (rt_err){0};
@@ -114,8 +89,8 @@ static void count_job(rt_tally *t, const rt_job *was, const rt_job *now) {
 /* What has become free may be waited for. */
 static void tell_of_work(rt_engine *e, const rt_job *job) {
     if (job->state != RT_JOB_FREE) return;
-    rt_waiting_tell(e, job->queue);
-    rt_waiting_tell(e, job->key_hash);
+    rt_waiting_tell(&e->waiting, job->queue);
+    rt_waiting_tell(&e->waiting, job->key_hash);
 }
 
 /* Workers have fetched it: that is a start. */
@@ -126,7 +101,7 @@ static void note_fetched(rt_engine *e, const rt_job *job) {
 
 static void note_call(rt_engine *e, const rt_job *job) {
     if (!(job->flags & RT_JOB_PULL)) return;
-    if (job->state == RT_JOB_FREE) rt_waiting_tell(e, job->queue);
+    if (job->state == RT_JOB_FREE) rt_waiting_tell(&e->waiting, job->queue);
     if (job->state == RT_JOB_LEASED) note_fetched(e, job);
 }
 
@@ -194,7 +169,7 @@ static bool lets_workers_on(const rt_queue *was, const rt_queue *now) {
 
 /* now NULL: it is gone, and with it whatever held its jobs up. */
 static void note_queue(rt_engine *e, const rt_queue *was, const rt_queue *now) {
-    if (now != NULL && lets_workers_on(was, now)) rt_waiting_wake_all(e); // it may have been resumed
+    if (now != NULL && lets_workers_on(was, now)) rt_waiting_wake_all(&e->waiting); // it may have been resumed
     rt_lane *lane = rt_map_get(&e->schedule.lanes, now != NULL ? now->id : was->id);
     if (lane == NULL) return;
     lane->known = false;
@@ -294,9 +269,9 @@ rt_code rt_batch_apply(rt_engine *e, rt_tx *tx) {
     const rt_code code = rt_store_apply(e->store, &change, &e->err);
     if (code != RT_OK) return code;
     note_change(e, tx);
-    if (tx->topics_count > RT_TX_TOPICS_MAX) rt_waiting_wake_all(e);
+    if (tx->topics_count > RT_TX_TOPICS_MAX) rt_waiting_wake_all(&e->waiting);
     else
-        for (uint32_t i = 0; i < tx->topics_count; i++) rt_waiting_tell(e, tx->topics[i]);
+        for (uint32_t i = 0; i < tx->topics_count; i++) rt_waiting_tell(&e->waiting, tx->topics[i]);
     return RT_OK;
 }
 

@@ -10,11 +10,11 @@
 #define RT_ENGINE_MACHINE_MACHINE_H
 #include "engine/common/cursor.h"
 #include "engine/common/flight.h"
-#include "engine/common/life.h"
 #include "engine/common/renew.h"
 #include "engine/common/schedule.h"
 #include "engine/common/waiting.h"
 #include "engine/engine.h"
+#include "engine/machine/lives.h"
 #include "engine/orders/order_patrol.h"
 #include "engine/queues/expiry.h"
 
@@ -30,18 +30,6 @@ enum {
     RT_LOOK_MS = 1000,          /* and for what is due or over this often: what a node that is gone had under way */
     RT_WARM_MAX = 4096          /* commands tried beforehand, see warm.c */
 };
-
-static inline int64_t rt_earlier(int64_t a_ms, int64_t b_ms) { return a_ms < b_ms ? a_ms : b_ms; }
-
-/* Commands in order of arrival. */
-typedef struct rt_command_list {
-    rt_command *first, *last;
-    size_t count;
-} rt_command_list;
-void rt_command_list_push(rt_command_list *l, rt_command *cmd);
-rt_command *rt_command_list_pop(rt_command_list *l); /* NULL: empty */
-/* What is in `first` stands before all others; `first` is empty then. */
-void rt_command_list_put_back(rt_command_list *l, rt_command_list *first);
 
 /* What the changes of one batch did, counted when it is durable. */
 typedef struct rt_tally {

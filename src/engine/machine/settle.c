@@ -38,9 +38,9 @@ static void count_orders(rt_order_metrics *m, const rt_tally *t) {
 static void answer(rt_engine *e, rt_command_list *commands) {
     rt_command *cmd;
     while ((cmd = rt_command_list_pop(commands)) != NULL) {
-        if (cmd->code == RT_OK && cmd->wait != NULL && rt_waiting_park(e, cmd)) continue;
+        if (cmd->code == RT_OK && cmd->wait != NULL && rt_waiting_park(&e->waiting, cmd, e->now_ms)) continue;
         // What it was woken for is still there for another.
-        if (cmd->code != RT_OK && cmd->woken_by != 0) rt_waiting_tell(e, cmd->woken_by);
+        if (cmd->code != RT_OK && cmd->woken_by != 0) rt_waiting_tell(&e->waiting, cmd->woken_by);
         add(&e->metrics.commands, 1);
         if (cmd->code != RT_OK) add(&e->metrics.commands_refused[cmd->code], 1);
         cmd->done(cmd);
@@ -135,7 +135,7 @@ static void settle_failed(rt_engine *e, rt_batch *b, const rt_err *why) {
     refuse(&b->commands, code, why);
     answer(e, &b->own);
     answer(e, &b->commands);
-    rt_waiting_wake_all(e); // what they were told of may have been undone, and is there again
+    rt_waiting_wake_all(&e->waiting); // what they were told of may have been undone, and is there again
 }
 
 /* Others wrote what it was decided on: its commands are decided again, half as many at a time, so that one that meets others
@@ -153,7 +153,7 @@ static void settle_conflict(rt_engine *e, rt_batch *b, const rt_err *why) {
     rt_command_list_put_back(&e->inbox, &again);
     refuse(&over, RT_E_CONFLICT, why);
     answer(e, &over);
-    rt_waiting_wake_all(e);
+    rt_waiting_wake_all(&e->waiting);
 }
 
 /* The end of a batch is not known, because the store is in trouble. New commands need not wait for that. */

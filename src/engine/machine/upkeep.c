@@ -154,7 +154,7 @@ static void trip_done(rt_command *cmd) {
         if (lane->brakes != NULL) lane->brakes->tripped = false;
         rt_schedule_turn(&e->schedule, lane);
     }
-    rt_waiting_wake_all(e);
+    rt_waiting_wake_all(&e->waiting);
     free(cmd);
 }
 
@@ -363,7 +363,7 @@ static void poll_others(rt_engine *e) {
     e->poll_at_ms = e->now_ms + RT_POLL_MS;
     e->ready_pending = true;
     rt_schedule_doubt(&e->schedule);
-    rt_waiting_wake_all(e);
+    rt_waiting_wake_all(&e->waiting);
     if (e->now_ms < e->look_at_ms) return;
     e->look_at_ms = e->now_ms + RT_LOOK_MS;
     e->wakes_pending = true;
@@ -379,7 +379,7 @@ void rt_upkeep(rt_engine *e) {
     find_wakes(e);
     find_cursors(e);
     look_at_flights(e);
-    rt_waiting_end_overdue(e);
+    rt_waiting_end_overdue(&e->waiting, e->now_ms);
     sweep(e);
     patrol(e);
     carry_on(e);
@@ -387,7 +387,7 @@ void rt_upkeep(rt_engine *e) {
 
 int64_t rt_upkeep_next_ms(const rt_engine *e) {
     if (e->wakes_pending || (e->cursors_pending && e->cursors_busy == 0)) return e->now_ms;
-    int64_t next = rt_earlier(rt_flights_next_ms(&e->flights), rt_waiting_next_ms(e));
+    int64_t next = rt_earlier(rt_flights_next_ms(&e->flights), rt_waiting_next_ms(&e->waiting));
     if (!e->expiry_busy) next = rt_earlier(next, e->expiry_at_ms);
     if (!e->patrol_busy) next = rt_earlier(next, e->patrol_at_ms);
     const rt_heap_node *cursor = rt_heap_first(&e->cursors);

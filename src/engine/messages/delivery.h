@@ -1,7 +1,10 @@
-/* delivery.h: which policy governs what a subscription is sent. How a delivery lives is rt_delivery_life (engine/life.h). */
+/* delivery.h: how deliveries and delayed messages live, and which policy governs what a subscription is sent. */
 #ifndef RT_ENGINE_MESSAGES_DELIVERY_H
 #define RT_ENGINE_MESSAGES_DELIVERY_H
+#include "engine/common/life.h"
 #include "engine/messages/subscription.h"
+
+extern const rt_life rt_delivery_life;
 
 /* The policy that governs a subscription now: its own, the queue's, or the defaults; the queue's alone when that says
  * ignore_subscription_override. `queue` NULL: the queue is gone or has no metadata. Never merged key by key. */

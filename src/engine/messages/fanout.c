@@ -1,7 +1,7 @@
 #include "engine/messages/fanout.h"
 
 #include "engine/common/cursor.h"
-#include "engine/common/schedule.h"
+#include "engine/common/job.h"
 #include "engine/messages/subscription.h"
 
 _Static_assert((int)RT_CURSOR_SLICE <= (int)RT_FANOUT_INLINE_MAX, "a slice's targets fit into rt_targets");
@@ -59,12 +59,6 @@ rt_code rt_targets_read(rt_tx *tx, rt_id queue, rt_id after, rt_id last, bool co
 
 /* ---- deliveries -------------------------------------------------------------------------------------- */
 
-void rt_fanout_place(rt_tx *tx, rt_job *job) {
-    job->state = (uint8_t)rt_schedule_place(tx->engine, job->queue);
-    RT_ASSERT(job->state == RT_JOB_READY || job->state == RT_JOB_SCHEDULED);
-    job->due_ms = job->state == RT_JOB_SCHEDULED ? tx->now_ms : 0;
-}
-
 void rt_fanout_deliver(rt_tx *tx, rt_id queue, const rt_job *message, const rt_id ids[], uint32_t count) {
     rt_job job = {
         .owner = queue,
@@ -77,7 +71,7 @@ void rt_fanout_deliver(rt_tx *tx, rt_id queue, const rt_job *message, const rt_i
     for (uint32_t i = 0; i < count; i++) {
         job.id = rt_tx_new_id(tx);
         job.queue = ids[i];
-        rt_fanout_place(tx, &job);
+        rt_job_place(tx, &job);
         rt_tx_insert_job(tx, &job);
     }
 }

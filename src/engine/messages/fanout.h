@@ -9,6 +9,7 @@
  * the first holder, carries it through all subscriptions, and removes it. */
 #ifndef RT_ENGINE_MESSAGES_FANOUT_H
 #define RT_ENGINE_MESSAGES_FANOUT_H
+#include "engine/common/cursor.h"
 #include "engine/messages/message.h"
 
 /* Subscriptions that get a delivery. */
@@ -30,8 +31,5 @@ void rt_fanout_deliver(rt_tx *tx, rt_id queue, const rt_job *message, const rt_i
 /* Goes on behind subscription `from` for all `messages[count]`: writes the cursor and the holders. */
 rt_code rt_fanout_start(rt_tx *tx, rt_id queue, rt_id from, bool confirmed_only, const rt_job messages[],
                         uint32_t count);
-
-/* Where a fresh pushed job stands: at once in the FIFO, or behind what its queue has waiting. */
-void rt_fanout_place(rt_tx *tx, rt_job *job);
 
 #endif

@@ -1,7 +1,7 @@
 #include "engine/messages/message.h"
 
 #include "engine/common/job.h"
-#include "engine/engine.h"
+#include "engine/common/settings.h"
 #include "engine/messages/fanout.h"
 #include "engine/queues/queue.h"
 

@@ -3,6 +3,7 @@
 #include <openssl/evp.h>
 
 #include "engine/common/cursor.h"
+#include "engine/common/job.h"
 #include "engine/messages/fanout.h"
 #include "engine/queues/queue.h"
 
@@ -159,7 +160,7 @@ static rt_code send_word(rt_tx *tx, const rt_subscription *s, rt_str body) {
         .body_bytes = (uint32_t)body.len,
         .flags = RT_JOB_CONFIRMATION,
     };
-    rt_fanout_place(tx, &job);
+    rt_job_place(tx, &job);
     rt_tx_put_body(tx, id, body);
     rt_tx_insert_job(tx, &job);
     return RT_OK;

@@ -2,7 +2,6 @@
 
 #include "base/utf8.h"
 #include "engine/common/job.h"
-#include "engine/messages/fanout.h"
 #include "engine/orders/secret.h"
 
 enum { FORMAT = 1, CANCEL_FORMAT = 1 };
@@ -116,7 +115,7 @@ static void add_job(rt_tx *tx, const rt_order_type *t, rt_id order, uint8_t flag
         .flags = flags,
     };
     job.body = job.id;
-    rt_fanout_place(tx, &job);
+    rt_job_place(tx, &job);
     rt_tx_put_body(tx, job.body, body);
     rt_tx_insert_job(tx, &job);
     *out = job.id;

@@ -1,7 +1,7 @@
 /* order_life.c: runs of tasks: what is sent, and how an outcome reads as an answer. */
 #include "engine/common/job.h"
-#include "engine/common/life.h"
-#include "engine/engine.h"
+#include "engine/orders/order_life.h"
+#include "engine/common/settings.h"
 #include "engine/orders/order_parts.h"
 #include "engine/orders/order_run.h"
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "engine/engine.h"
+#include "engine/common/settings.h"
 #include "engine/orders/lock.h"
 #include "engine/orders/order_parts.h"
 

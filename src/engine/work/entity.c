@@ -1,6 +1,6 @@
 #include "engine/work/entity.h"
 
-#include "engine/engine.h"
+#include "engine/common/settings.h"
 #include "engine/work/work.h"
 
 enum { FORMAT = 1 };
