@@ -366,7 +366,12 @@ def test_tokens_open_their_project_only(start_retryd, tmp_path):
     assert call("GET", f"/v1/jobs/{job}/body", everything).content == b"x"
     assert call("GET", f"/v1/jobs/{job}", q, "q").status_code == 404
     assert call("DELETE", f"/v1/jobs/{job}", q, "q").status_code == 404
-    assert call("GET", "/v1/dead", p).status_code == 401
+    for page in ("/v1/dead", "/v1/queues", "/v1/attempts", "/v1/locks", "/metrics"):  # of operators
+        assert call("GET", page, p).status_code == 403, page
+        assert call("GET", page, everything).status_code == 200, page
+        for nobody in (None, "no-such-token-0123456789"):
+            answer = call("GET", page, nobody)
+            assert answer.status_code == 401 and answer.headers["WWW-Authenticate"] == "Bearer", page
     got = call("POST", "/v1/event-types/t/claim", p, json={}).json()["jobs"][0]
     assert call("POST", f"/v1/jobs/{job}/finish", q, "q", json={"token": got["token"]}).status_code in (404, 409)
     assert call("POST", f"/v1/jobs/{job}/finish", p, json={"token": got["token"]}).status_code == 200

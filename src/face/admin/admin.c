@@ -24,15 +24,10 @@ static const rt_route ROUTES_HEALTH[] = {{"GET", "/healthz", rt_page_health, 0}}
 static const rt_route ROUTES_READY[] = {{"GET", "/readyz", rt_page_ready, 0}};
 static const rt_route ROUTES_OPENAPI[] = {{"GET", "/openapi.json", rt_page_openapi, 0}};
 
-static void want_operator(rt_exchange *x) {
-    if (!rt_api_allows(x, RT_STR("*")))
-        rt_problem(x, 401, "This page wants a token for all projects (\"*\").");
-}
-
 void rt_face_admin(rt_api *api, const rt_face *out[RT_ADMIN_FACES]) {
     static rt_face faces[RT_ADMIN_FACES] = {
-        RT_PROBLEM_FACE("/v1", ROUTES_V1, want_operator),
-        RT_PROBLEM_FACE("/metrics", ROUTES_METRICS, want_operator),
+        RT_PROBLEM_FACE("/v1", ROUTES_V1, rt_problem_want_operator),
+        RT_PROBLEM_FACE("/metrics", ROUTES_METRICS, rt_problem_want_operator),
         RT_PROBLEM_FACE("/healthz", ROUTES_HEALTH, NULL),       RT_PROBLEM_FACE("/readyz", ROUTES_READY, NULL),
         RT_PROBLEM_FACE("/openapi.json", ROUTES_OPENAPI, NULL),
     };

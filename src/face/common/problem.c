@@ -22,6 +22,7 @@ const char *rt_problem_title(unsigned status) {
         case 406: return "Not Acceptable";
         case 409: return "Conflict";
         case 410: return "Gone";
+        case 412: return "Precondition Failed";
         case 413: return "Content Too Large";
         case 414: return "URI Too Long";
         case 415: return "Unsupported Media Type";
@@ -191,6 +192,11 @@ void rt_problem_want_tenant(rt_exchange *x) {
     }
     const unsigned refusal = rt_api_refusal(x, tenant);
     if (refusal != 0) rt_problem(x, refusal, "This wants a token for project \"%.*s\".", RT_STR_ARG(tenant));
+}
+
+void rt_problem_want_operator(rt_exchange *x) {
+    const unsigned refusal = rt_api_refusal(x, RT_STR("*"));
+    if (refusal != 0) rt_problem(x, refusal, "This page wants a token for all projects (\"*\").");
 }
 
 void rt_problem_not_found(rt_exchange *x) { rt_problem(x, 404, "There is no such path."); }

@@ -40,6 +40,7 @@ bool rt_members_are_right(rt_exchange *x, json_t *object, const rt_member *membe
 /* ---- a face of which all errors are problems ----------------------------------------------------------- */
 
 void rt_problem_want_tenant(rt_exchange *x); /* for `before`: replies unless the project is right, and a token opens it */
+void rt_problem_want_operator(rt_exchange *x); /* the same for pages that show all projects */
 void rt_problem_not_found(rt_exchange *x);
 void rt_problem_not_allowed(rt_exchange *x, rt_str allow);
 void rt_problem_refuse(rt_exchange *x, unsigned status, rt_str why);

@@ -31,36 +31,12 @@ static const rt_route JOBS[] = {
     {"POST", "/v1/jobs/{job}/extend", rt_page_event_extend, 0},
 };
 
-static void want_tenant(rt_exchange *x) {
-    const rt_str tenant = rt_tenant_of(x);
-    if (tenant.len > RT_TENANT_MAX) {
-        rt_problem(x, 400, "X-Project-ID has at most %d bytes.", RT_TENANT_MAX);
-        return;
-    }
-    const unsigned refusal = rt_api_refusal(x, tenant);
-    if (refusal != 0) rt_problem(x, refusal, "This wants a token for project \"%.*s\".", RT_STR_ARG(tenant));
-}
-
-static void not_found(rt_exchange *x) { rt_problem(x, 404, "There is no such path."); }
-
-static void not_allowed(rt_exchange *x, rt_str allow) {
-    rt_exchange_set_header(x, "Allow", allow);
-    rt_problem(x, 405, "This path takes %.*s.", RT_STR_ARG(allow));
-}
-
-static void refuse(rt_exchange *x, unsigned status, rt_str why) {
-    rt_problem(x, status, "%.*s", RT_STR_ARG(why));
-}
-
-#define FACE(at, table)                                                                                      \
-    {                                                                                                        \
-        .prefix = (at), .routes = (table), .routes_count = sizeof(table) / sizeof(table)[0],                 \
-        .before = want_tenant, .not_found = not_found, .not_allowed = not_allowed, .refuse = refuse          \
-    }
-
 void rt_face_events(rt_api *api, const rt_face *out[RT_EVENTS_FACES]) {
-    static rt_face faces[RT_EVENTS_FACES] = {FACE("/v1/event-types", TYPES), FACE("/v1/events", EVENTS),
-                                             FACE("/v1/jobs", JOBS)};
+    static rt_face faces[RT_EVENTS_FACES] = {
+        RT_PROBLEM_FACE("/v1/event-types", TYPES, rt_problem_want_tenant),
+        RT_PROBLEM_FACE("/v1/events", EVENTS, rt_problem_want_tenant),
+        RT_PROBLEM_FACE("/v1/jobs", JOBS, rt_problem_want_tenant),
+    };
     for (int i = 0; i < RT_EVENTS_FACES; i++) {
         faces[i].app = api;
         out[i] = &faces[i];

@@ -24,11 +24,6 @@ static const rt_route TYPES[] = {
 };
 static const rt_route LOCKS[] = {{"GET", "/v1/locks", rt_page_lock_list, RT_ON_READER}};
 
-static void want_operator(rt_exchange *x) {
-    const unsigned status = rt_api_refusal(x, RT_STR("*"));
-    if (status != 0) rt_problem(x, status, "This page wants a token for all projects (\"*\").");
-}
-
 #define BARBICAN_FACE(at, table)                                                                             \
     {                                                                                                        \
         .prefix = (at), .routes = (table), .routes_count = sizeof(table) / sizeof(table)[0],                 \
@@ -42,7 +37,7 @@ void rt_face_orders(rt_api *api, const rt_face *out[RT_ORDERS_FACES]) {
         BARBICAN_FACE("/v1/secrets", SECRETS),
         BARBICAN_FACE("/v1/containers", CONTAINERS),
         RT_PROBLEM_FACE("/v1/order-types", TYPES, rt_problem_want_tenant),
-        RT_PROBLEM_FACE("/v1/locks", LOCKS, want_operator),
+        RT_PROBLEM_FACE("/v1/locks", LOCKS, rt_problem_want_operator),
     };
     for (int i = 0; i < RT_ORDERS_FACES; i++) {
         faces[i].app = api;
