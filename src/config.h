@@ -7,7 +7,7 @@
 /* Strings are owned and never NULL. Lists are words separated by one comma. */
 typedef struct rt_config {
     char *server_listen; /* HOST:PORT */
-    uint64_t server_connections_max, server_requests_max, server_body_bytes_max;
+    uint64_t server_connections_max, server_requests_max, server_body_bytes_max, server_replies_bytes_max;
     uint64_t server_idle_timeout_s, server_request_timeout_s, server_deadline_ms, server_readers;
     char *auth_tokens_file;
     uint64_t store_lmdb_map_bytes, store_disk_reserve_bytes;

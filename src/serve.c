@@ -306,6 +306,7 @@ static rt_code open_server(site *s, rt_err *err) {
         .faces = s->faces,
         .faces_count = FACES_MAX,
         .body_bytes_max = c->server_body_bytes_max,
+        .replies_bytes_max = c->server_replies_bytes_max,
         .connections_max = (uint32_t)c->server_connections_max,
         .idle_timeout_s = (uint32_t)c->server_idle_timeout_s,
         .request_timeout_s = (uint32_t)c->server_request_timeout_s,

@@ -3,7 +3,7 @@
 
 #include "http/exchange_parts.h"
 
-enum { KEPT_BUFFER_BYTES = 64 * 1024 };
+enum { KEPT_BUFFER_BYTES = 16 * 1024 };
 
 /* ---- the request --------------------------------------------------------------------------------------- */
 
@@ -51,7 +51,10 @@ bool rt_exchange_arg(const rt_exchange *x, const char *name, rt_str *value) {
 
 void rt_exchange_set_header(rt_exchange *x, const char *name, rt_str value) {
     RT_ASSERT(!x->replied);
-    rt_reply_header *h = rt_arena_alloc(&x->arena, sizeof *h);
+    rt_reply_header *h = x->reply_headers;
+    while (h != NULL && !rt_str_eq_nocase(h->name, rt_str_of(name))) h = h->next;
+    const bool is_new = h == NULL;
+    if (is_new) h = rt_arena_alloc(&x->arena, sizeof *h);
     if (h != NULL) {
         h->name = rt_arena_dup(&x->arena, rt_str_of(name));
         h->value = rt_arena_dup(&x->arena, value);
@@ -60,8 +63,31 @@ void rt_exchange_set_header(rt_exchange *x, const char *name, rt_str value) {
         x->reply_failed = true;
         return;
     }
+    if (!is_new) return;
     h->next = x->reply_headers;
     x->reply_headers = h;
+}
+
+/* False: there is none. What was done is never refused, only what was read: the client may read it again. */
+static bool take_room(rt_exchange *x, size_t bytes) {
+    if (bytes <= RT_SMALL_REPLY_BYTES) return true;
+    const size_t others = atomic_fetch_add_explicit(&x->room->bytes, bytes, memory_order_relaxed);
+    x->room_bytes = bytes;
+    const bool reads = rt_str_eq(x->method, RT_STR("GET")) || rt_str_eq(x->method, RT_STR("HEAD"));
+    return !reads || others + bytes <= x->room->bytes_max;
+}
+
+static void leave_room(rt_exchange *x) {
+    if (x->room_bytes > 0) atomic_fetch_sub_explicit(&x->room->bytes, x->room_bytes, memory_order_relaxed);
+    x->room_bytes = 0;
+}
+
+static void refuse_for_room(rt_exchange *x) {
+    leave_room(x);
+    x->crowded = true;
+    x->reply_headers = NULL;
+    rt_exchange_set_header(x, "Retry-After", RT_STR("1"));
+    x->match.face->refuse(x, 503, RT_STR("Too many replies are in memory, unread."));
 }
 
 static void set_reply(rt_exchange *x, unsigned status, const char *content_type) {
@@ -74,6 +100,10 @@ static void set_reply(rt_exchange *x, unsigned status, const char *content_type)
 }
 
 void rt_exchange_reply(rt_exchange *x, unsigned status, const char *content_type, rt_str body) {
+    if (!take_room(x, body.len)) {
+        refuse_for_room(x);
+        return;
+    }
     set_reply(x, status, content_type);
     rt_buf_clear(&x->reply);
     rt_buf_add(&x->reply, body);
@@ -81,6 +111,11 @@ void rt_exchange_reply(rt_exchange *x, unsigned status, const char *content_type
 }
 
 void rt_exchange_reply_buf(rt_exchange *x, unsigned status, const char *content_type, rt_buf *body) {
+    if (!take_room(x, body->cap)) {
+        rt_buf_deinit(body);
+        refuse_for_room(x);
+        return;
+    }
     set_reply(x, status, content_type);
     rt_buf_deinit(&x->reply);
     x->reply = *body;
@@ -103,6 +138,19 @@ void *rt_exchange_ctx(const rt_exchange *x) { return x->finish_ctx; }
 
 bool rt_exchange_is_late(const rt_exchange *x) {
     return atomic_load_explicit(&x->late, memory_order_relaxed);
+}
+
+bool rt_exchange_moves(rt_exchange *x) {
+    RT_ASSERT(!x->replied);
+    x->moves = !x->may_wait;
+    return x->moves;
+}
+
+void rt_exchange_finish(rt_exchange *x) {
+    rt_finish_fn *fn = x->finish;
+    RT_ASSERT(fn != NULL);
+    x->finish = NULL;
+    fn(x);
 }
 
 void rt_exchange_resume(rt_exchange *x) {
@@ -145,17 +193,26 @@ static void reset_buffer(rt_buf *b) {
     if (b->cap > KEPT_BUFFER_BYTES) rt_buf_deinit(b);
 }
 
-void rt_exchange_reset(rt_exchange *x) {
+void rt_exchange_let_go(rt_exchange *x) {
     rt_arena_clear(&x->arena);
     reset_buffer(&x->body);
-    reset_buffer(&x->reply);
     const rt_arena arena = x->arena;
     const rt_buf body = x->body, reply = x->reply;
-    *x = (rt_exchange){.returns = x->returns, .arena = arena, .body = body, .reply = reply};
+    *x = (rt_exchange){.returns = x->returns, .room = x->room, .connection = x->connection, .stage = x->stage,
+                       .arena = arena, .body = body, .reply = reply, .room_bytes = x->room_bytes};
+}
+
+void rt_exchange_reset(rt_exchange *x) {
+    leave_room(x);
+    rt_exchange_let_go(x);
+    reset_buffer(&x->reply);
+    x->connection = NULL;
+    x->stage = RT_STAGE_STARTED;
 }
 
 void rt_exchange_free(rt_exchange *x) {
     if (x == NULL) return;
+    leave_room(x);
     rt_arena_deinit(&x->arena);
     rt_buf_deinit(&x->body);
     rt_buf_deinit(&x->reply);

@@ -30,8 +30,11 @@ void *rt_exchange_app(const rt_exchange *x);               /* what was given wit
 const char *rt_exchange_id(const rt_exchange *x);          /* "req-<uuid>": in every reply and in the log */
 
 /* ---- the reply: exactly one ---------------------------------------------------------------------------- */
-void rt_exchange_set_header(rt_exchange *x, const char *name, rt_str value); /* before the reply; copied */
-/* Replies with a copy of `body`; content_type NULL: none is sent. */
+/* Before the reply; copied. A second value of one name takes the place of the first. */
+void rt_exchange_set_header(rt_exchange *x, const char *name, rt_str value);
+/* A large reply to a GET for which there is no room among those that clients are still reading becomes a 503.
+ *
+ * Replies with a copy of `body`; content_type NULL: none is sent. */
 void rt_exchange_reply(rt_exchange *x, unsigned status, const char *content_type, rt_str body);
 /* The same without a copy: takes the memory of `body` (an rt_buf), which is empty afterwards. */
 void rt_exchange_reply_buf(rt_exchange *x, unsigned status, const char *content_type, rt_buf *body);
@@ -43,13 +46,23 @@ void *rt_exchange_ctx(const rt_exchange *x); /* the ctx of rt_exchange_suspend *
 void rt_exchange_resume(rt_exchange *x);     /* any thread */
 /* True: the deadline passed and the client has its answer: finish need not build one. */
 bool rt_exchange_is_late(const rt_exchange *x);
+/* To be asked before a handler or `finish` reads what may take a round trip. True: this thread must not wait for one;
+ * reply nothing and return, and all of it is called once more, from its beginning, on a reader thread. */
+bool rt_exchange_moves(rt_exchange *x);
 /* API thread, in `finish`. True: the client has closed its end of the connection. libmicrohttpd does not look while an
  * exchange is suspended. */
 bool rt_exchange_is_gone(const rt_exchange *x);
 
 /* ---- routes -------------------------------------------------------------------------------------------- */
 typedef void rt_handler_fn(rt_exchange *x);
-enum rt_route_flags { RT_ON_READER = 1 /* may wait for the disk: listings */ };
+enum rt_route_flags {
+    RT_ON_READER = 1, /* may wait for the disk: listings */
+    /* Its client does not wait for longer than RT_IMPATIENT_MS. Then the handler is called a second time, for an
+     * exchange that is late from the start and has no parameters, headers, query or body: it replies on the API thread
+     * and at once, with what is at hand. */
+    RT_IMPATIENT = 2
+};
+enum { RT_IMPATIENT_MS = 1000 };
 
 typedef struct rt_route {
     const char *method; /* "GET", …; HEAD only if listed; OPTIONS that is not listed answers 200 with Allow */

@@ -35,9 +35,17 @@ typedef struct rt_returns {
     int fd; /* an eventfd: readable after the first came back to an empty list */
 } rt_returns;
 
+/* What clients have not read yet of large replies, all together. Small ones are bounded by the connections. */
+enum { RT_SMALL_REPLY_BYTES = 16 * 1024 };
+typedef struct rt_reply_room {
+    size_t bytes_max;
+    atomic_size_t bytes;
+} rt_reply_room;
+
 struct rt_exchange {
     rt_exchange *next; /* in rt_returns or the list of free ones */
     rt_returns *returns;
+    rt_reply_room *room;
     struct MHD_Connection *connection; /* NULL: LATE, or not in use */
     rt_stage stage;
     atomic_bool late;
@@ -61,10 +69,14 @@ struct rt_exchange {
     rt_reply_header *reply_headers;
     rt_buf reply;
     bool reply_failed;   /* memory ran out while the reply was built */
+    size_t room_bytes;   /* what it takes of the room */
+    bool crowded;        /* there was no room for its reply */
     uint64_t started_mono_us;
 
     rt_finish_fn *finish;
     void *finish_ctx;
+    bool may_wait; /* the thread that has it may wait for a round trip */
+    bool moves;    /* it is to be called again on one that may */
     bool *left; /* if not NULL, set when it is suspended: the reader may not look at the exchange any more */
     char id[RT_EXCHANGE_ID_LEN + 1];
 };
@@ -72,6 +84,10 @@ struct rt_exchange {
 /* All fields as in a fresh one, memory kept. */
 void rt_exchange_reset(rt_exchange *x);
 void rt_exchange_free(rt_exchange *x); /* NULL is a no-op */
+/* Its reply is sent: frees all but the reply itself, which libmicrohttpd still reads. */
+void rt_exchange_let_go(rt_exchange *x);
+/* Calls `finish`, which replies, suspends once more (then only the API thread may still look at `x`), or moves. */
+void rt_exchange_finish(rt_exchange *x);
 
 /* API thread. All that came back, in the order in which they did; linked by `next`. */
 rt_exchange *rt_returns_take(rt_returns *r);

@@ -245,9 +245,14 @@ static enum MHD_Result send_reply(rt_server *s, rt_peer *peer, rt_exchange *x) {
         sent = MHD_queue_response(x->connection, x->status, response);
     }
     MHD_destroy_response(response);
+    if (x->crowded) atomic_fetch_add_explicit(&s->refused, 1, memory_order_relaxed);
     if (s->cfg.on_reply != NULL) {
         s->cfg.on_reply(s->cfg.ctx, x, x->status, rt_mono_us() - x->started_mono_us);
     }
+    // Whoever reads slowly holds the reply, not what it was made of.
+    s->body_bytes -= x->body.len;
+    rt_exchange_let_go(x);
+    if (x->room_bytes > 0) rt_server_make_room(s);
     return sent;
 }
 
@@ -257,7 +262,7 @@ static void go_out(rt_server *s, rt_peer *peer, rt_exchange *x) {
     x->stage = RT_STAGE_OUT;
     s->out_count++;
     atomic_store_explicit(&s->suspended, s->out_count, memory_order_relaxed);
-    rt_deadline_set(&s->out, &peer->wait, s->now_mono_ms);
+    rt_server_await(s, peer, x);
     MHD_suspend_connection(x->connection);
 }
 
@@ -283,12 +288,9 @@ static bool handle(rt_server *s, rt_exchange *x) {
         rt_server_refuse(s, x, 503, RT_STR("Too many requests are under way."));
         return true;
     }
-    const bool reads = rt_str_eq(x->method, RT_STR("GET")) || rt_str_eq(x->method, RT_STR("HEAD"));
-    if ((x->match.route->flags & RT_ON_READER) == 0 && !(s->cfg.reads_wait && reads)) {
-        x->match.route->handler(x);
-        return true;
-    }
-    return false;
+    if ((x->match.route->flags & RT_ON_READER) != 0) return false;
+    x->match.route->handler(x);
+    return !x->moves;
 }
 
 static enum MHD_Result dispatch(rt_server *s, rt_peer *peer, rt_exchange *x) {
@@ -297,9 +299,7 @@ static enum MHD_Result dispatch(rt_server *s, rt_peer *peer, rt_exchange *x) {
         rt_server_refuse(s, x, x->refusal, x->refusal_why);
     } else if (!handle(s, x)) {
         go_out(s, peer, x);
-        if (rt_readers_hand(s->readers, x)) return MHD_YES;
-        rt_server_refuse(s, x, 503, RT_STR("Too many requests are waiting to be read."));
-        rt_exchange_resume(x);
+        rt_server_hand(s, x);
         return MHD_YES;
     }
     if (x->replied) return send_reply(s, peer, x);

@@ -24,7 +24,10 @@ struct rt_readers {
 static void run_handler(rt_exchange *x) {
     bool left = false;
     x->left = &left;
-    x->match.route->handler(x);
+    x->may_wait = true;
+    if (x->finish != NULL) rt_exchange_finish(x); // it moved here
+    else if (rt_exchange_is_late(x)) x->replied = true; // its client has given up: there is nothing to be read
+    else x->match.route->handler(x);
     // A suspended exchange belongs to somebody else by now.
     if (left) return;
     x->left = NULL;

@@ -16,7 +16,8 @@
 enum {
     SPARE_EXCHANGES_MAX = 1024,
     CONNECTION_MEMORY_BYTES = 12 * 1024, /* headers and buffers of one; it is cleared for each request, so be brief */
-    GOODBYE_TURNS_MAX = 16 /* turns of the loop after the drain, for replies that fit the socket */
+    GOODBYE_TURNS_MAX = 16, /* turns of the loop after the drain, for replies that fit the socket */
+    HURRIED_MS = 5000       /* to read a reply while others wait for its room */
 };
 
 /* ---- exchanges ----------------------------------------------------------------------------------------- */
@@ -47,8 +48,10 @@ rt_exchange *rt_server_take_exchange(rt_server *s, struct MHD_Connection *connec
         x = calloc(1, sizeof *x);
         if (x == NULL) return NULL;
         x->returns = &s->returns;
+        x->room = &s->room;
     }
     x->connection = connection;
+    x->may_wait = !s->cfg.reads_wait;
     write_id(&s->rng, x->id);
     return x;
 }
@@ -85,21 +88,38 @@ static void came_back(rt_server *s) {
     atomic_store_explicit(&s->suspended, s->out_count, memory_order_relaxed);
 }
 
+static bool is_impatient(const rt_exchange *x) { return (x->match.route->flags & RT_IMPATIENT) != 0; }
+
+void rt_server_await(rt_server *s, rt_peer *peer, const rt_exchange *x) {
+    rt_deadline_set(is_impatient(x) ? &s->impatient : &s->out, &peer->wait, s->now_mono_ms);
+}
+
+void rt_server_hand(rt_server *s, rt_exchange *x) {
+    x->moves = false;
+    if (rt_readers_hand(s->readers, x)) return;
+    rt_server_refuse(s, x, 503, RT_STR("Too many requests are waiting to be read."));
+    rt_exchange_resume(x);
+}
+
 static void finish(rt_exchange *x) {
     if (x->replied) return; // by a reader
     rt_finish_fn *fn = x->finish;
-    RT_ASSERT(fn != NULL);
-    x->finish = NULL;
-    fn(x);
+    rt_exchange_finish(x);
+    if (x->moves) x->finish = fn;
 }
 
 static void take_back(rt_server *s, rt_exchange *x) {
+    x->may_wait = !s->cfg.reads_wait;
     finish(x);
+    if (x->moves) {
+        rt_server_hand(s, x);
+        return;
+    }
     if (!x->replied && x->finish != NULL) { // it was suspended once more, for as long again
         if (x->stage != RT_STAGE_OUT) return;
         rt_peer *peer =
             MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-        rt_deadline_set(&s->out, &peer->wait, s->now_mono_ms);
+        rt_server_await(s, peer, x);
         return;
     }
     came_back(s);
@@ -139,10 +159,14 @@ static void answer_late(rt_server *s, rt_peer *peer) {
     }
     memcpy(stand_in->id, x->id, sizeof x->id);
     stand_in->match.face = x->match.face;
+    stand_in->match.route = x->match.route;
     stand_in->method = rt_arena_dup(&stand_in->arena, x->method);
     stand_in->path = rt_arena_dup(&stand_in->arena, x->path);
     stand_in->started_mono_us = x->started_mono_us;
-    rt_server_refuse(s, stand_in, 503, RT_STR("The request took too long and may still be carried out."));
+    atomic_store_explicit(&stand_in->late, true, memory_order_relaxed);
+    if (is_impatient(x)) x->match.route->handler(stand_in);
+    else rt_server_refuse(s, stand_in, 503, RT_STR("The request took too long and may still be carried out."));
+    RT_ASSERT(stand_in->replied);
     stand_in->stage = RT_STAGE_REPLIED;
     MHD_resume_connection(peer->connection);
 }
@@ -150,31 +174,55 @@ static void answer_late(rt_server *s, rt_peer *peer) {
 /* ---- the loop ------------------------------------------------------------------------------------------ */
 
 /* libmicrohttpd sees the end of the connection and tidies up. */
-static void cut_off(rt_server *s, rt_deadlines *list) {
+static void cut_off(rt_server *s, rt_peer *peer) {
+    if (peer->wait.list != &s->idle) atomic_fetch_add_explicit(&s->refused, 1, memory_order_relaxed);
+    rt_deadline_clear(&peer->wait);
+    (void)shutdown(peer->fd, SHUT_RDWR);
+}
+
+static void cut_off_list(rt_server *s, rt_deadlines *list, int64_t now_mono_ms) {
     rt_deadline *d;
-    while ((d = rt_deadlines_over(list, s->now_mono_ms)) != NULL) {
+    while ((d = rt_deadlines_over(list, now_mono_ms)) != NULL) cut_off(s, (rt_peer *)d);
+}
+
+static void answer_list(rt_server *s, rt_deadlines *list) {
+    rt_deadline *d;
+    while ((d = rt_deadlines_over(list, s->now_mono_ms)) != NULL) answer_late(s, (rt_peer *)d);
+}
+
+/* How much earlier than else those are cut off who have not read their reply. */
+static int64_t hurry_ms(const rt_server *s) {
+    const size_t bytes = atomic_load_explicit(&s->room.bytes, memory_order_relaxed);
+    const bool crowded = bytes > s->room.bytes_max / 4 * 3;
+    return crowded && s->sending.limit_ms > HURRIED_MS ? s->sending.limit_ms - HURRIED_MS : 0;
+}
+
+void rt_server_make_room(rt_server *s) {
+    size_t bytes = atomic_load_explicit(&s->room.bytes, memory_order_relaxed);
+    for (rt_deadline *d = s->sending.first; d != NULL && bytes > s->room.bytes_max;) {
         rt_peer *peer = (rt_peer *)d;
-        rt_deadline_clear(d);
-        (void)shutdown(peer->fd, SHUT_RDWR);
-        if (list != &s->idle) atomic_fetch_add_explicit(&s->refused, 1, memory_order_relaxed);
+        d = d->after;
+        if (peer->x->room_bytes == 0) continue;
+        bytes -= peer->x->room_bytes;
+        cut_off(s, peer);
     }
 }
 
 static void enforce_deadlines(rt_server *s) {
-    cut_off(s, &s->idle);
-    cut_off(s, &s->receiving);
-    cut_off(s, &s->sending);
-    rt_deadline *d;
-    while ((d = rt_deadlines_over(&s->out, s->now_mono_ms)) != NULL) answer_late(s, (rt_peer *)d);
+    cut_off_list(s, &s->idle, s->now_mono_ms);
+    cut_off_list(s, &s->receiving, s->now_mono_ms);
+    cut_off_list(s, &s->sending, s->now_mono_ms + hurry_ms(s));
+    answer_list(s, &s->out);
+    answer_list(s, &s->impatient);
 }
 
 static int wait_ms(const rt_server *s, int64_t until_mono_ms) {
     MHD_UNSIGNED_LONG_LONG daemon_ms;
     int64_t ms = INT32_MAX;
     if (MHD_get_timeout(s->daemon, &daemon_ms) == MHD_YES && daemon_ms < INT32_MAX) ms = (int64_t)daemon_ms;
-    const rt_deadlines *lists[] = {&s->idle, &s->receiving, &s->out, &s->sending};
+    const rt_deadlines *lists[] = {&s->idle, &s->receiving, &s->out, &s->impatient, &s->sending};
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        const int64_t at = rt_deadlines_next_ms(lists[i]);
+        const int64_t at = rt_deadlines_next_ms(lists[i]) - (lists[i] == &s->sending ? hurry_ms(s) : 0);
         if (at < until_mono_ms) until_mono_ms = at;
     }
     if (until_mono_ms - s->now_mono_ms < ms) ms = until_mono_ms - s->now_mono_ms;
@@ -211,6 +259,7 @@ static void stop_daemon(rt_server *s) {
     if (s->daemon == NULL) return;
     // libmicrohttpd wants no suspended connections when it stops.
     while (s->out.first != NULL) answer_late(s, (rt_peer *)s->out.first);
+    while (s->impatient.first != NULL) answer_late(s, (rt_peer *)s->impatient.first);
     for (size_t i = 0; i < GOODBYE_TURNS_MAX && s->active > 0; i++) (void)MHD_run(s->daemon);
     MHD_stop_daemon(s->daemon);
     s->daemon = NULL;
@@ -260,6 +309,8 @@ rt_code rt_server_open(const rt_server_config *cfg, rt_server **out, rt_err *err
     s->idle.limit_ms = (int64_t)cfg->idle_timeout_s * 1000;
     s->receiving.limit_ms = s->sending.limit_ms = (int64_t)cfg->request_timeout_s * 1000;
     s->out.limit_ms = cfg->deadline_ms;
+    s->impatient.limit_ms = RT_IMPATIENT_MS;
+    s->room.bytes_max = cfg->replies_bytes_max;
     s->now_mono_ms = rt_mono_ms();
     uint64_t seed = rt_mono_us();
     (void)!getrandom(&seed, sizeof seed, 0); // the clock will do

@@ -10,7 +10,7 @@
 #include "http/reader.h"
 #include "http/server.h"
 
-/* One connection. It waits in one of the server's four lists of deadlines. */
+/* One connection. It waits in one of the server's lists of deadlines. */
 typedef struct rt_peer {
     rt_deadline wait; /* first member: a deadline that is over names its peer */
     struct MHD_Connection *connection;
@@ -27,9 +27,10 @@ struct rt_server {
     rt_router *router;
     rt_readers *readers;
     rt_returns returns;
+    rt_reply_room room;
     rt_rng rng;
     int64_t now_mono_ms; /* read once a turn of the loop */
-    rt_deadlines idle, receiving, out, sending;
+    rt_deadlines idle, receiving, out, impatient, sending;
     rt_exchange *spare; /* linked by `next` */
     size_t spare_count;
     size_t open_count;  /* connections */
@@ -47,6 +48,13 @@ rt_exchange *rt_server_take_exchange(rt_server *s, struct MHD_Connection *connec
 void rt_server_recycle(rt_server *s, rt_exchange *x);
 /* Has the face of `x` say why the server itself does not take the request; 503 gets a Retry-After. */
 void rt_server_refuse(rt_server *s, rt_exchange *x, unsigned status, rt_str why);
+/* `x` is OUT: its client waits from now on, for as long as its route says. */
+void rt_server_await(rt_server *s, rt_peer *peer, const rt_exchange *x);
+/* Hands `x`, which is OUT, to a reader. No reader has room: it is refused and resumed. */
+void rt_server_hand(rt_server *s, rt_exchange *x);
+
+/* Replies that could not be refused take more than there is: whoever has been reading for longest is cut off. */
+void rt_server_make_room(rt_server *s);
 
 /* What libmicrohttpd calls (intake.c); `cls` is the rt_server, a request's context its rt_peer. */
 void *rt_intake_target(void *cls, const char *target, struct MHD_Connection *connection);

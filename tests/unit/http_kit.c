@@ -43,6 +43,19 @@ static void reader(rt_exchange *x) {
     rt_exchange_reply(x, 200, "text/plain", value);
 }
 
+static void large(rt_exchange *x) {
+    rt_buf out = {0};
+    for (int i = 0; i < KIT_LARGE_BYTES / 1024; i++) rt_buf_addf(&out, "%01024d", 0);
+    rt_exchange_reply_buf(x, 200, "text/plain", &out);
+}
+
+static void reads(rt_exchange *x) {
+    if (rt_exchange_moves(x)) return;
+    kit *k = rt_exchange_app(x);
+    const bool elsewhere = pthread_equal(pthread_self(), k->thread) == 0;
+    rt_exchange_reply(x, 200, "text/plain", elsewhere ? RT_STR("elsewhere") : RT_STR("here"));
+}
+
 static void finish_held(rt_exchange *x) {
     kit *k = rt_exchange_ctx(x);
     if (rt_exchange_is_late(x)) {
@@ -54,14 +67,22 @@ static void finish_held(rt_exchange *x) {
     rt_exchange_reply(x, 201, "text/plain", rt_exchange_body(x));
 }
 
-static void hold(rt_exchange *x) {
+static void hold_for(rt_exchange *x, rt_finish_fn *finish) {
     kit *k = rt_exchange_app(x);
-    rt_exchange_suspend(x, finish_held, k);
+    rt_exchange_suspend(x, finish, k);
     pthread_mutex_lock(&k->lock);
     assert_true(k->held_count < KIT_HELD_MAX);
     k->held[k->held_count++] = x;
     pthread_cond_broadcast(&k->changed);
     pthread_mutex_unlock(&k->lock);
+}
+
+static void hold(rt_exchange *x) { hold_for(x, finish_held); }
+static void reads_after(rt_exchange *x) { hold_for(x, reads); }
+
+static void impatient(rt_exchange *x) {
+    if (rt_exchange_is_late(x)) rt_exchange_reply(x, 200, "text/plain", RT_STR("late"));
+    else hold_for(x, finish_held);
 }
 
 static void fine(rt_exchange *x) { rt_exchange_reply(x, 200, NULL, RT_STR("fine")); }
@@ -94,6 +115,9 @@ static const rt_route ROUTES[] = {
     {"POST", "/hold", hold, 0},                {"GET", "/hold", hold, 0},
     {"HEAD", "/head", fine, 0},                {"PUT", "/only", fine, 0},
     {"DELETE", "/only", fine, 0},
+    {"GET", "/large", large, RT_ON_READER},    {"POST", "/large", large, 0},
+    {"GET", "/reads", reads, 0},               {"POST", "/reads", reads, 0},
+    {"POST", "/reads/after", reads_after, 0},  {"GET", "/impatient", impatient, RT_IMPATIENT},
 };
 
 /* ---- the server ---------------------------------------------------------------------------------------- */
@@ -110,6 +134,7 @@ static void on_reply(void *ctx, const rt_exchange *x, unsigned status, uint64_t 
 rt_server_config kit_config(void) {
     return (rt_server_config){.listen_host = "127.0.0.1",
                               .body_bytes_max = 1 << 20,
+                              .replies_bytes_max = 256 << 20,
                               .connections_max = 4096,
                               .idle_timeout_s = 60,
                               .request_timeout_s = 30,

@@ -5,7 +5,7 @@
 
 #include "http/server.h"
 
-enum { KIT_BODY_MAX = 2 * 1024 * 1024, KIT_HELD_MAX = 1024 };
+enum { KIT_BODY_MAX = 2 * 1024 * 1024, KIT_HELD_MAX = 1024, KIT_LARGE_BYTES = 16 * 1024 * 1024 };
 
 typedef struct kit {
     rt_server *server;
@@ -30,6 +30,10 @@ rt_server_config kit_config(void);
  *   GET /reader/hold          a reader suspends it; it is then held
  *   POST, GET /hold           held until kit_release
  *   HEAD /head                200
+ *   GET, POST /large          200, KIT_LARGE_BYTES of text
+ *   GET, POST /reads          200, "here" on the API thread, "elsewhere" once it has moved
+ *   POST /reads/after         held; the same, once it is released
+ *   GET /impatient            held; "late" after RT_IMPATIENT_MS
  *   PUT, DELETE /only         200 */
 void kit_start(kit *k, const rt_server_config *cfg);
 void kit_stop(kit *k);       /* and waits until rt_server_run has returned */

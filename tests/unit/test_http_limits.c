@@ -243,6 +243,51 @@ static void limits__deadline_of_a_suspended_request(void **state) {
     kit_close(&k);
 }
 
+/* Asks for a page and reads its head only. Returns the status. */
+static unsigned ask_and_be_deaf(const kit *k, const char *method, int *fd) {
+    char request[128], after[256];
+    kit_reply reply;
+    *fd = kit_connect(k);
+    (void)snprintf(request, sizeof request, "%s /large HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n", method);
+    kit_send(*fd, request);
+    assert_true(kit_read_head(*fd, &reply));
+    if (reply.status == 503) assert_true(kit_header(&reply, "Retry-After", after));
+    return reply.status;
+}
+
+/* How much of the page comes before the server ends the connection or the page does. */
+static size_t read_page(int fd) {
+    static char piece[65536];
+    size_t got = 0;
+    ssize_t bytes;
+    while (got < KIT_LARGE_BYTES && (bytes = read(fd, piece, sizeof piece)) > 0) got += (size_t)bytes;
+    return got;
+}
+
+static void limits__replies_that_nobody_reads(void **state) {
+    (void)state;
+    kit k;
+    rt_server_config cfg = kit_config();
+    cfg.replies_bytes_max = (size_t)KIT_LARGE_BYTES * 5; // each is in a buffer of twice its size
+    kit_start(&k, &cfg);
+    int deaf[4];
+    assert_int_equal(ask_and_be_deaf(&k, "GET", &deaf[0]), 200);
+    assert_int_equal(ask_and_be_deaf(&k, "GET", &deaf[1]), 200);
+    assert_int_equal(ask_and_be_deaf(&k, "GET", &deaf[2]), 503);
+    // What was done is told; who has been reading for longest makes room.
+    assert_int_equal(ask_and_be_deaf(&k, "POST", &deaf[3]), 200);
+    assert_int_equal(read_page(deaf[3]), KIT_LARGE_BYTES);
+    assert_int_equal(read_page(deaf[1]), KIT_LARGE_BYTES);
+    assert_true(read_page(deaf[0]) < KIT_LARGE_BYTES);
+    // And there is room again.
+    int fd;
+    assert_int_equal(ask_and_be_deaf(&k, "GET", &fd), 200);
+    assert_int_equal(read_page(fd), KIT_LARGE_BYTES);
+    (void)close(fd);
+    for (size_t i = 0; i < 4; i++) (void)close(deaf[i]);
+    kit_close(&k);
+}
+
 static void limits__requests_under_way(void **state) {
     (void)state;
     kit k;
@@ -328,6 +373,7 @@ int main(void) {
         cmocka_unit_test(limits__slow_clients_are_cut_off),
         cmocka_unit_test(limits__idle_connections_are_closed),
         cmocka_unit_test(limits__deadline_of_a_suspended_request),
+        cmocka_unit_test(limits__replies_that_nobody_reads),
         cmocka_unit_test(limits__requests_under_way),
         cmocka_unit_test(limits__connections),
         cmocka_unit_test(limits__stop_does_not_wait_for_ever),

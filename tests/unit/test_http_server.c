@@ -240,6 +240,56 @@ static void server__runs_readers_handlers_elsewhere(void **state) {
     (void)close(fd);
 }
 
+/* The body of the answer, which must be 200. */
+static void assert_says(int fd, const char *body) {
+    kit_reply reply;
+    assert_true(kit_read(fd, &reply));
+    assert_int_equal(reply.status, 200);
+    assert_string_equal(reply.body, body);
+    kit_reply_free(&reply);
+}
+
+/* One request each that reads at once, and one that reads when what it waited for is there. */
+static void assert_reads(const kit *k, kit *held, const char *where) {
+    const int fd = kit_connect(k);
+    kit_send(fd, "GET /reads HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_says(fd, where);
+    kit_send(fd, "POST /reads HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\r\nx");
+    assert_says(fd, where);
+    kit_send(fd, "POST /reads/after HTTP/1.1\r\nHost: h\r\nContent-Length: 0\r\n\r\n");
+    kit_wait_held(held, 1);
+    kit_release(held);
+    assert_says(fd, where);
+    (void)close(fd);
+}
+
+static void server__reads_elsewhere_what_takes_a_round_trip(void **state) {
+    (void)state;
+    for (int waits = 0; waits < 2; waits++) {
+        kit k;
+        rt_server_config cfg = kit_config();
+        cfg.reads_wait = waits == 1;
+        kit_start(&k, &cfg);
+        assert_reads(&k, &k, waits == 1 ? "elsewhere" : "here");
+        kit_close(&k);
+    }
+}
+
+static void server__does_not_keep_the_impatient_waiting(void **state) {
+    (void)state;
+    kit k;
+    const rt_server_config cfg = kit_config();
+    kit_start(&k, &cfg);
+    const int fd = kit_connect(&k);
+    kit_send(fd, "GET /impatient HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_says(fd, "late");
+    kit_wait_held(&k, 1);
+    kit_release(&k);
+    kit_wait_late(&k, 1); // what it waited for still comes to its end
+    (void)close(fd);
+    kit_close(&k);
+}
+
 static void server__drains_when_it_is_stopped(void **state) {
     kit *k = *state;
     const int fd = kit_connect(k), idle = kit_connect(k);
@@ -280,6 +330,8 @@ int main(void) {
         TEST(server__survives_a_client_that_goes_while_suspended),
         TEST(server__answers_all_of_many_clients_at_once),
         TEST(server__runs_readers_handlers_elsewhere),
+        TEST(server__reads_elsewhere_what_takes_a_round_trip),
+        TEST(server__does_not_keep_the_impatient_waiting),
         TEST(server__drains_when_it_is_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@ static const rt_route ROUTES_V1[] = {
     {"POST", "/v1/dead/{job}/redrive", rt_page_dead_redrive, 0},
     {"DELETE", "/v1/dead/{job}", rt_page_dead_delete, 0},
 };
-static const rt_route ROUTES_METRICS[] = {{"GET", "/metrics", rt_page_metrics, 0}};
+static const rt_route ROUTES_METRICS[] = {{"GET", "/metrics", rt_page_metrics, RT_IMPATIENT}};
 static const rt_route ROUTES_HEALTH[] = {{"GET", "/healthz", rt_page_health, 0}};
 static const rt_route ROUTES_READY[] = {{"GET", "/readyz", rt_page_ready, 0}};
 static const rt_route ROUTES_OPENAPI[] = {{"GET", "/openapi.json", rt_page_openapi, 0}};

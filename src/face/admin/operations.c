@@ -99,7 +99,7 @@ static void write_histograms(rt_buf *b, const rt_metrics *m) {
     histogram(b, "retryd_commit_changes", "Changes in one commit.", &m->commit_size);
 }
 
-static void write_gauges(rt_buf *b, const rt_api *api, const rt_metrics *m, const rt_counts *c) {
+static void write_counts(rt_buf *b, const rt_counts *c) {
     gauge(b, "retryd_jobs_pending", "Jobs not ended: ready, scheduled, free or leased.",
           c->ready + c->scheduled + c->free + c->leased);
     head(b, "retryd_jobs", "gauge", "Jobs by state.");
@@ -110,6 +110,12 @@ static void write_gauges(rt_buf *b, const rt_api *api, const rt_metrics *m, cons
     rt_buf_addf(b, "retryd_jobs{state=\"dead\"} %" PRId64 "\n", c->dead);
     gauge(b, "retryd_jobs_dead", "Dead jobs that wait for an operator.", c->dead);
     gauge(b, "retryd_body_bytes", "Bytes of the bodies of jobs that have not ended.", c->bytes);
+}
+
+static void write_gauges(rt_buf *b, const rt_api *api, const rt_metrics *m) {
+    rt_err why;
+    const bool ready = api->trouble == NULL || api->trouble(api->trouble_ctx, &why) == RT_OK;
+    gauge(b, "retryd_ready", "Whether the store takes writes, as /readyz says.", ready ? 1 : 0);
     gauge(b, "retryd_attempts_in_flight", "Attempts under way.", (int64_t)load(&m->attempts_in_flight));
     gauge(b, "retryd_attempts_in_flight_bytes", "Memory held by attempts under way.",
           (int64_t)load(&m->bytes_in_flight));
@@ -193,33 +199,44 @@ static void write_server(rt_buf *b, const rt_api *api) {
     rt_buf_addf(b, "retryd_build_info{version=\"%s\"} 1\n", RETRYD_VERSION);
 }
 
-void rt_page_metrics(rt_exchange *x) {
+/* What only the store knows. */
+typedef struct stored {
+    rt_counts counts;
+    rt_work_gauge work[RT_WORK_COUNTED];
+    uint32_t work_count;
+    rt_event_gauges events;
+} stored;
+
+static bool read_stored(rt_exchange *x, stored *out) {
+    rt_view *v;
+    rt_err why;
+    if (rt_engine_view(rt_api_of(x)->engine, &v, &why) != RT_OK) return false;
+    rt_code code = rt_read_totals(v, &out->counts);
+    if (code == RT_OK) {
+        code = rt_read_work_gauges(v, rt_exchange_arena(x), out->work, RT_WORK_COUNTED, &out->work_count);
+    }
+    if (code == RT_OK) code = rt_event_gauges_read(v, rt_exchange_arena(x), &out->events);
+    rt_view_close(v);
+    return code == RT_OK;
+}
+
+static void write_stored(rt_buf *b, const rt_metrics *m, const stored *s) {
+    write_counts(b, &s->counts);
+    write_work(b, &m->work, s->work, s->work_count);
+    rt_event_metrics_write(b, &m->calls, &s->events);
+}
+
+/* `s` NULL: without what only the store knows. */
+static void reply_metrics(rt_exchange *x, const stored *s) {
     const rt_api *api = rt_api_of(x);
     const rt_metrics *m = rt_engine_metrics(api->engine);
-    rt_counts counts;
-    rt_work_gauge gauges[RT_WORK_COUNTED];
-    uint32_t gauges_count = 0;
-    rt_event_gauges events;
-    rt_view *v = rt_problem_view(x);
-    if (v == NULL) return;
-    rt_code code = rt_read_totals(v, &counts);
-    if (code == RT_OK) {
-        code = rt_read_work_gauges(v, rt_exchange_arena(x), gauges, RT_WORK_COUNTED, &gauges_count);
-    }
-    if (code == RT_OK) code = rt_event_gauges_read(v, rt_exchange_arena(x), &events);
-    rt_view_close(v);
-    if (code != RT_OK) {
-        rt_problem_of(x, code, NULL, "store");
-        return;
-    }
     rt_buf b = {0};
     write_counters(&b, m);
     write_refusals(&b, m);
-    write_gauges(&b, api, m, &counts);
+    write_gauges(&b, api, m);
     write_histograms(&b, m);
-    write_work(&b, &m->work, gauges, gauges_count);
     write_orders(&b, &m->orders);
-    rt_event_metrics_write(&b, &m->calls, &events);
+    if (s != NULL) write_stored(&b, m, s);
     write_server(&b, api);
     if (api->more_metrics != NULL) api->more_metrics(api->more_metrics_ctx, &b);
     if (b.failed) {
@@ -228,6 +245,14 @@ void rt_page_metrics(rt_exchange *x) {
         return;
     }
     rt_exchange_reply_buf(x, 200, "text/plain; version=0.0.4; charset=utf-8", &b);
+}
+
+/* Metrics are needed most when the store does not answer. */
+void rt_page_metrics(rt_exchange *x) {
+    const bool late = rt_exchange_is_late(x);
+    if (!late && rt_exchange_moves(x)) return;
+    stored s = {.work_count = 0};
+    reply_metrics(x, !late && read_stored(x, &s) ? &s : NULL);
 }
 
 /* ---- health ----------------------------------------------------------------------------------------------- */

@@ -98,6 +98,7 @@ void rt_problem_of(rt_exchange *x, rt_code code, const rt_err *err, const char *
 rt_view *rt_problem_view(rt_exchange *x) {
     rt_view *v;
     rt_err err = {0};
+    if (rt_exchange_moves(x)) return NULL;
     const rt_code code = rt_engine_view(rt_api_of(x)->engine, &v, &err);
     if (code == RT_OK) return v;
     rt_problem_of(x, code, &err, "view");

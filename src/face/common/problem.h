@@ -14,7 +14,7 @@ unsigned rt_problem_status(rt_code code); /* the HTTP status of a code of the en
 void rt_problem_of(rt_exchange *x, rt_code code, const rt_err *err, const char *what);
 void rt_problem_busy(rt_exchange *x); /* 503: the engine's ring is full */
 const char *rt_problem_title(unsigned status); /* "Bad Request", … */
-/* A view for this request, for rt_view_close. NULL: replied with 503. */
+/* A view for this request, for rt_view_close. NULL: return; it is replied with 503, or called again (rt_exchange_moves). */
 rt_view *rt_problem_view(rt_exchange *x);
 /* Replies with the JSON and releases it. NULL: 503, out of memory. */
 void rt_reply_json(rt_exchange *x, unsigned status, json_t *json);

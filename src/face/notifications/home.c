@@ -117,6 +117,7 @@ static bool look_at_store(const rt_api *api, bool *readable, rt_counts *counts) 
 void rt_home_ping(rt_exchange *x) {
     bool readable;
     rt_counts counts;
+    if (rt_exchange_moves(x)) return;
     if (look_at_store(rt_api_of(x), &readable, &counts)) rt_render_no_content(x);
     else rt_zaqar_fail(x, RT_E_UNAVAILABLE, "The store does not answer.");
 }
@@ -126,7 +127,7 @@ void rt_home_ping(rt_exchange *x) {
 void rt_home_health(rt_exchange *x) {
     static const char *const OPERATIONS[] = {"create_queue",    "post_messages", "list_messages",        "claim_messages",
                                              "delete_messages", "delete_claim",  "bulk_delete_messages", "delete_queue"};
-    if (!rt_caller_takes_json(x)) return;
+    if (!rt_caller_takes_json(x) || rt_exchange_moves(x)) return;
     rt_counts counts = {0};
     bool readable;
     const uint64_t begun_us = rt_mono_us();

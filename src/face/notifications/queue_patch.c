@@ -83,6 +83,7 @@ static bool read_stored(rt_exchange *x, patching *p, rt_metadata *stored) {
  * over in between. */
 static void try_patch(rt_exchange *x, patching *p) {
     json_t *document;
+    if (rt_exchange_moves(x)) return; // before anything of the last try is forgotten
     if (rt_zaqar_refuse_json(x, rt_json_parse(rt_exchange_body(x), &document))) return;
     const uint32_t tries = p->tries + 1;
     rt_queue_replace_init(&p->replace);

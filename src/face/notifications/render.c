@@ -121,6 +121,7 @@ bool rt_take_document(rt_exchange *x, json_type type, json_t **out) {
 
 bool rt_take_view(rt_exchange *x, const char *what, rt_view **out) {
     rt_err err;
+    if (rt_exchange_moves(x)) return false;
     const rt_code code = rt_engine_view(rt_api_of(x)->engine, out, &err);
     if (code == RT_OK) return true;
     rt_zaqar_fail(x, code, what);

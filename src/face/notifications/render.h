@@ -54,7 +54,7 @@ bool rt_take_int_field(rt_exchange *x, const rt_json_slice *s, const char *name,
  * all is refused too. */
 bool rt_take_document(rt_exchange *x, json_type type, json_t **out);
 
-/* A view for this request; false: replied 503. */
+/* A view for this request. False: return; it is replied with 503, or called again (rt_exchange_moves). */
 bool rt_take_view(rt_exchange *x, const char *what, rt_view **out);
 
 #endif

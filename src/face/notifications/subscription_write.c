@@ -128,6 +128,7 @@ static rt_code read_subscription(rt_exchange *x, rt_str project, rt_str queue_na
 static void try_patch(rt_exchange *x, patching *p) {
     rt_subscription stored;
     uint64_t version;
+    if (rt_exchange_moves(x)) return;
     const rt_code code = read_subscription(x, p->project, p->queue, p->id, &stored, &version);
     if (code != RT_OK) {
         if (code == RT_E_ABSENT) refuse_unknown(x);

@@ -15,7 +15,7 @@ void rt_refusal(rt_exchange *x, unsigned status, const char *fmt, ...) RT_PRINTF
 /* What a code of the engine or of a read means to a client. `what`: "Order", … that is not there, if it is RT_E_ABSENT. */
 void rt_refusal_of(rt_exchange *x, rt_code code, const rt_err *err, const char *what);
 void rt_refusal_busy(rt_exchange *x);
-/* A view for this request, for rt_view_close. NULL: replied with 503. */
+/* A view for this request, for rt_view_close. NULL: return; it is replied with 503, or called again (rt_exchange_moves). */
 rt_view *rt_refusal_view(rt_exchange *x);
 /* For rt_face. */
 void rt_refusal_want_tenant(rt_exchange *x);

@@ -36,6 +36,7 @@ void rt_refusal_busy(rt_exchange *x) {
 rt_view *rt_refusal_view(rt_exchange *x) {
     rt_view *v;
     rt_err err = {0};
+    if (rt_exchange_moves(x)) return NULL;
     const rt_code code = rt_engine_view(rt_api_of(x)->engine, &v, &err);
     if (code == RT_OK) return v;
     rt_refusal_of(x, code, &err, "store");
