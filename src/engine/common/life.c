@@ -2,6 +2,7 @@
 
 #include "engine/common/flight.h"
 #include "engine/common/job.h"
+#include "engine/common/renew.h"
 #include "engine/common/settings.h"
 
 rt_code rt_start_attempt(rt_tx *tx, const rt_job *job, rt_attempt like, rt_start *start) {
