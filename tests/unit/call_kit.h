@@ -4,7 +4,7 @@
 #include "engine/calls/call_claim.h"
 #include "engine/calls/circuit.h"
 #include "engine/calls/line.h"
-#include "engine/common/life.h"
+#include "engine/machine/lives.h"
 #include "engine_kit.h"
 
 /* A type whose calls are pushed to http://t/, by the default delivery policy, without a circuit. */

@@ -6,6 +6,7 @@
 #include "engine/calls/call_parts.h"
 #include "engine/calls/line.h"
 #include "engine/common/job.h"
+#include "engine/common/name.h"
 
 enum { FORMAT = 1, KEY_FORMAT = 1, HASH_LEN = 32 };
 
