@@ -42,6 +42,9 @@ static void session__dead_one_commits_nothing(void **state) {
     }
     assert_int_equal(work_claim(k, s, "install", "other").cmd.code, RT_E_FENCED);
     assert_string_equal(work_history(k, "m"), "S");
+    kit_sweep(k); // noticed: the answer stays
+    for (size_t i = 0; i < 3; i++) assert_int_equal(work_end(k, &c.work, verbs[i]).refusal, RT_WORK_DEAD);
+    assert_string_equal(work_history(k, "m"), "SX");
 }
 
 static void session__end_frees_its_work_with_an_event(void **state) {
@@ -273,6 +276,7 @@ static void end__with_a_stale_or_wrong_token_is_refused(void **state) {
     wrong = now.work;
     wrong.session = work_session(k, 60);
     assert_int_equal(work_end(k, &wrong, RT_EVENT_FINISHED).refusal, RT_WORK_NOT_HELD);
+    assert_int_equal(work_end(k, &wrong, RT_EVENT_CANCELED).refusal, RT_WORK_NOT_HELD); // it would think that it is over
     assert_int_equal(work_end(k, &old.work, RT_EVENT_FINISHED).refusal, RT_WORK_NOT_HELD);
     assert_string_equal(work_history(k, "m"), "SCS");
 }

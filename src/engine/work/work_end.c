@@ -77,7 +77,8 @@ static rt_code fail(rt_tx *tx, const rt_work_end *c, ending *o) {
 
 /* ---- who may ------------------------------------------------------------------------------------------ */
 
-/* It is over: the same request again gets the same answer, whatever has become of its session. */
+/* It is over: the same request again gets the same answer, whatever has become of its session. One whose session died
+ * did not end it: it is told that it is dead, as it was before that was noticed. */
 static rt_code answer_again(rt_tx *tx, rt_work_end *c) {
     rt_doc doc;
     rt_work work;
@@ -85,15 +86,11 @@ static rt_code answer_again(rt_tx *tx, rt_work_end *c) {
         rt_work_load(tx, RT_DOC_WORK_END, rt_name_id(tx->arena, c->tenant, c->id), &doc, &work);
     if (code != RT_OK && code != RT_E_ABSENT) return code;
     const bool known = code == RT_OK && work.token == c->token && work.session == c->session;
-    if (known && (work.end == c->verb || c->verb == RT_EVENT_CANCELED)) return keep(tx, c, &work);
+    const bool same = work.end == c->verb || (c->verb == RT_EVENT_CANCELED && work.end != RT_EVENT_EXPIRED);
+    if (known && same) return keep(tx, c, &work);
     const rt_code alive = rt_session_alive(tx, c->tenant, c->session, NULL);
     if (alive == RT_E_FENCED) c->refusal = RT_WORK_DEAD;
     if (alive != RT_OK) return alive;
-    // Of work that nobody remembers no more can be said than that it is over, which is what a cancel wants.
-    if (code == RT_E_ABSENT && c->verb == RT_EVENT_CANCELED) {
-        c->work = (rt_work){.id = c->id, .session = c->session, .end = RT_EVENT_CANCELED};
-        return RT_OK;
-    }
     return refuse(tx, c, RT_WORK_NOT_HELD,
                   known ? "The work has ended in another way." : "This token does not hold the work.");
 }
