@@ -99,10 +99,13 @@ def test_release_is_no_attempt(retryd):
     put_type(retryd, "t")
     job = schedule(retryd, "t", b"x")
     got, = claim(retryd, "t")
-    assert end(retryd, got, "release")["state"] == "free"
+    released = end(retryd, got, "release")
+    assert released["state"] == "free" and end(retryd, got, "release") == released  # its answer was lost
+    end(retryd, got, "fail", status=409)
     again, = claim(retryd, "t")
     assert again["id"] == job and again["attempt"] == 1 and again["token"] != got["token"]
-    end(retryd, got, "finish", status=409)
+    for verb in ("finish", "release"):
+        end(retryd, got, verb, status=409)
 
 
 def test_a_stale_or_wrong_token_changes_nothing(retryd):

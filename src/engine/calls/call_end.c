@@ -56,9 +56,8 @@ static rt_code fail(rt_tx *tx, rt_call_end *c, const held *h) {
 }
 
 static void release(rt_tx *tx, const rt_job *job, const rt_lease *lease) {
-    rt_job now = *job;
+    rt_job now = *job; // its lease stays noted, for who asks again
     now.state = RT_JOB_FREE;
-    now.lease = 0;
     now.due_ms = tx->now_ms;
     rt_tx_event(tx, &now, (rt_event){.type = RT_EVENT_RELEASED});
     rt_tx_update_job(tx, job, &now);
@@ -77,13 +76,23 @@ static rt_code extend(rt_tx *tx, rt_call_end *c, const held *h) {
 
 /* ---- who may ------------------------------------------------------------------------------------------- */
 
+/* What its holder did to a call that is noted as its own but no longer held. */
+static rt_code last_word(rt_tx *tx, const rt_job *job, rt_call_verb *out) {
+    rt_event last = {0};
+    *out = job->state == RT_JOB_DONE && job->reason == RT_REASON_DELIVERED ? RT_CALL_FINISH : RT_CALL_FAIL;
+    if (job->state != RT_JOB_FREE) return RT_OK;
+    const rt_code code = rt_view_event(tx->view, job->last_event, &last); // a release has one of its own
+    if (code == RT_OK && last.type == RT_EVENT_RELEASED) *out = RT_CALL_RELEASE;
+    return code == RT_E_ABSENT ? RT_OK : code;
+}
+
 /* The same word of the same holder again gets the same answer; what it did is still the last that was done. */
 static rt_code answer_again(rt_tx *tx, rt_call_end *c, const rt_job *job) {
-    const bool last = job->lease == c->token && job->state != RT_JOB_LEASED;
-    const bool finished = job->state == RT_JOB_DONE && job->reason == RT_REASON_DELIVERED;
-    if (!last || c->verb != (finished ? RT_CALL_FINISH : RT_CALL_FAIL)) return not_held(tx);
-    const bool again = job->state == RT_JOB_SCHEDULED || job->state == RT_JOB_FREE;
-    if (!finished && again) c->until_ms = job->due_ms;
+    rt_call_verb word;
+    const rt_code code = last_word(tx, job, &word);
+    if (code != RT_OK) return code;
+    if (c->verb != word) return not_held(tx);
+    if (job->state == RT_JOB_SCHEDULED || job->state == RT_JOB_FREE) c->until_ms = job->due_ms;
     return RT_OK;
 }
 
