@@ -114,8 +114,9 @@ static int on_number(void *ctx, const char *text, size_t len) {
     for (size_t i = 0; i < len; i++) real = real || text[i] == '.' || text[i] == 'e' || text[i] == 'E';
     if (real) return value(ctx, RT_JSON_REAL, 0);
     int64_t integer;
-    if (!rt_str_to_i64(number, &integer)) return stop(ctx, RT_JSON_INT_TOO_LARGE);
-    return value(ctx, RT_JSON_INT, integer);
+    if (rt_str_to_i64(number, &integer)) return value(ctx, RT_JSON_INT, integer);
+    const walk *w = ctx;
+    return w->scan->any_integer ? value(ctx, RT_JSON_REAL, 0) : stop(ctx, RT_JSON_INT_TOO_LARGE);
 }
 
 static int on_key(void *ctx, const unsigned char *text, size_t len) {

@@ -45,6 +45,7 @@ typedef struct rt_json_scan {
     const rt_str *fields; /* RT_JSON_FIELDS_MAX at most; NULL with none: the text is only checked */
     size_t fields_count;
     uint32_t rows_max;    /* of the list, >= 1 */
+    bool any_integer;     /* one beyond 64 bits is a REAL, and no RT_JSON_INT_TOO_LARGE */
     rt_arena *arena;      /* for rows */
 
     /* What was found. */

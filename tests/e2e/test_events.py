@@ -50,6 +50,20 @@ def test_a_stale_version_changes_nothing(retryd):
     assert retryd.put("/v1/event-types/new", json=body, headers={"If-Match": '"1"'}).status_code in (404, 412)
 
 
+def test_a_type_is_written_only_if_it_is_new_or_known(retryd):
+    def put(status, **headers):
+        answer = retryd.put("/v1/event-types/t", json={"target": {"pull": True}},
+                            headers={k.replace("_", "-"): v for k, v in headers.items()})
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    assert put(412, If_Match="*")["title"] == "Precondition Failed"
+    assert put(201, If_None_Match="*")["version"] == 1
+    assert put(412, If_None_Match="*")["code"] == "version_conflict"
+    assert put(200, If_Match="*")["version"] == 2
+    assert "If-None-Match" in put(400, If_None_Match='"2"')["detail"]
+
+
 @pytest.mark.parametrize("members, named", [
     ({}, "target"), ({"target": {}}, "target"), ({"target": {"pull": False}}, "target"),
     ({"target": {"url": "ftp://x/"}}, "url"), ({"target": {"url": "http://a b/"}}, "url"),
@@ -214,8 +228,18 @@ def test_batches_are_all_or_nothing(retryd):
     answer = retryd.post("/v1/events", json={"events": [{"type": "t", "body": 1}, {"type": "u", "body": 2}]})
     assert answer.status_code == 202 and len(answer.json()["ids"]) == 2
     answer = retryd.post("/v1/events", json={"events": [{"type": "t", "body": 1}, {"type": "none", "body": 2}]})
-    assert answer.status_code == 404
+    assert answer.status_code == 404 and answer.json()["detail"] == "events[1]: there is no event type none"
     assert state(retryd, "t")["waiting"] == 4 and state(retryd, "u")["waiting"] == 1
+
+
+def test_numbers_arrive_as_they_came_however_large(retryd):
+    put_type(retryd, "t")
+    text = '{"n": 12345678901234567890123, "x": 1e999}'
+    answer = retryd.post("/v1/events/t/batch", data='{"events": [{"body": %s}, {"body": 18446744073709551616}]}' % text)
+    assert answer.status_code == 202, answer.text
+    first, second = answer.json()["ids"]
+    assert retryd.get(f"/v1/jobs/{first}/body").text == text
+    assert retryd.job(second)["body"] == 2.0 ** 64
 
 
 @pytest.mark.parametrize("text, named", [
@@ -240,7 +264,8 @@ def test_limits_of_a_request(start_retryd):
     assert answer.status_code == 413
     for header, size in (("Retry-Reason", 128), ("Order-Key", 256), ("Idempotency-Key", 256)):
         assert retryd.post("/v1/events/t", data=b"x", headers={header: "x" * size}).status_code == 202
-        assert retryd.post("/v1/events/t", data=b"x", headers={header: "x" * (size + 1)}).status_code == 400
+        answer = retryd.post("/v1/events/t", data=b"x", headers={header: "x" * (size + 1)})
+        assert answer.status_code == 400 and header in answer.json()["detail"]
     assert retryd.post("/v1/events/t", data=b"x" * 1000000).status_code == 202
     assert retryd.post("/v1/events/t", data=b"x" * (1 << 20)).status_code == 413
     assert retryd.post("/v1/events/t", data=b"x" * ((1 << 20) + 1)).status_code == 413

@@ -144,12 +144,39 @@ def test_finish_and_patch_are_one(retryd):
     assert claim(retryd, who, "a", kind="machine")["entity"] == "m"
 
 
+def test_a_nul_in_a_value_is_a_character_like_others(retryd):
+    process(retryd, "a")
+    put(retryd, "m", value={"text": "a\0b"})
+    got = claim(retryd, session(retryd), "a", kind="machine")
+    assert got["value"] == {"text": "a\0b"}
+    end(retryd, got, "finish", entity_patch={"more": "\0"})
+    assert retryd.get("/v1/entities/m").json()["value"] == {"text": "a\0b", "more": "\0"}
+    # Where a rule says which characters there are, it is none of them.
+    assert retryd.put("/v1/entities/m", json={"kind": "k\0"}).status_code == 400
+    assert retryd.post("/v1/work/claim", json={"session": got["session"] + "\0", "process": "a", "kind": "k"}).status_code == 410
+
+
+def test_backoffs_are_listed_by_whether_they_are_over(retryd):
+    process(retryd, "a", backoff={"initial_ms": 3600000})
+    who = session(retryd)
+    for name, backoff in (("rests", {}), ("over", {"backoff": {"initial_ms": 1000}})):
+        end(retryd, claim(retryd, who, "a", candidates=[name]), "fail", cause="x", **backoff)
+
+    def listed(**query):
+        return [row["entity"] for row in retryd.get("/v1/backoffs", params=query).json()]
+
+    wait_until(lambda: listed(active=1) == ["rests"])
+    assert listed(active="true") == ["rests"] and listed(active=0) == ["over"] and listed() == ["over", "rests"]
+    assert listed(active=0, entity="over") == ["over"] and listed(active=1, entity="over") == []
+
+
 def test_only_the_holder_ends_its_work(retryd):
     process(retryd, "a")
     who, other = session(retryd), session(retryd)
     got = claim(retryd, who, "a", candidates=["m"])
     for wrong in ({"token": "0" * 16}, {"token": "x"}, {"session": other}):
-        end(retryd, {**got, **wrong}, "finish", status=409)
+        for verb in ("finish", "cancel"):
+            end(retryd, {**got, **wrong}, verb, status=409)
     end(retryd, {**got, "work": "0" * 24}, "finish", status=409)
     end(retryd, got, "cancel")
     end(retryd, got, "cancel")
@@ -209,7 +236,8 @@ def test_what_breaks_a_rule_is_refused_with_words(retryd):
             ("POST", "/v1/work/claim", {"session": who, "process": "unknown", "kind": "k"}, 404),
             ("POST", "/v1/work/claim", {"session": "x", "process": "a", "kind": "k"}, 410),
             ("POST", "/v1/work/claim", {"process": "a", "kind": "k"}, 400),
-            ("GET", "/v1/backoffs?marker=x", None, 400), ("GET", "/v1/work?limit=0", None, 400),
+            ("GET", "/v1/backoffs?marker=x", None, 400), ("GET", "/v1/backoffs?active=perhaps", None, 400),
+            ("GET", "/v1/work?limit=0", None, 400),
             ("PATCH", "/v1/work/claim", None, 405), ("GET", "/v1/work/x/y/z", None, 404)):
         answer = retryd.request(method, path, json=body)
         assert answer.status_code == status, (path, body, answer.text)

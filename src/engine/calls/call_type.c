@@ -249,6 +249,8 @@ static rt_code decide_put(rt_tx *tx, rt_command *cmd) {
     rt_code code = load(tx, c->tenant, c->name, &was, &before);
     c->created = code == RT_E_ABSENT;
     if (code != RT_OK && code != RT_E_ABSENT) return code;
+    if ((c->only_new && !c->created) || (c->only_known && c->created))
+        return rt_fail(tx->err, RT_E_CONFLICT, 0, "there is %s event type of this name", c->created ? "no" : "an");
     if (c->version != 0 && c->version != was.version)
         return rt_fail(tx->err, RT_E_CONFLICT, 0, "the event type has version %llu",
                        (unsigned long long)was.version);

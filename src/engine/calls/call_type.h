@@ -46,7 +46,8 @@ rt_str rt_call_type_encode(rt_arena *arena, const rt_call_type *t);
 bool rt_call_type_decode(rt_str value, rt_call_type *out); /* lends */
 
 /* Makes it (with its queue) or changes what it was: takes effect at once, for what waits too. `version` 0:
- * whatever is there; otherwise RT_E_CONFLICT if it has another one. RT_E_TOO_LARGE: RT_CALL_TYPES_MAX. RT_E_FENCED:
+ * whatever is there; otherwise RT_E_CONFLICT if it has another one; also where only a new one, or only one that is there,
+ * is wanted and it is not that. RT_E_TOO_LARGE: RT_CALL_TYPES_MAX. RT_E_FENCED:
  * between a target that is pushed and pull while calls wait. RT_E_INVALID: by their dead_types, dead calls would
  * come back to it. */
 typedef struct rt_call_type_put {
@@ -54,6 +55,7 @@ typedef struct rt_call_type_put {
     rt_str tenant, name;
     rt_call_type like; /* queue and changed_ms are filled in */
     uint64_t version;
+    bool only_new, only_known;
     bool created;         /* out */
     uint64_t version_now; /* out */
 } rt_call_type_put;

@@ -168,7 +168,7 @@ static bool take_order(rt_exchange *x, rt_circuit_order *out) {
     json_t *body = rt_body_json(x);
     if (body == NULL) return false;
     const bool right = rt_members_are_right(x, body, MEMBERS, 1);
-    const rt_str state = rt_str_of(json_string_value(json_object_get(body, "state")));
+    const rt_str state = rt_field_str(json_object_get(body, "state"));
     size_t i = 0;
     while (i < sizeof WORDS / sizeof WORDS[0] && !rt_str_eq(state, rt_str_of(WORDS[i]))) i++;
     json_decref(body);

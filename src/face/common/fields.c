@@ -22,12 +22,15 @@ void *rt_new_of(rt_exchange *x, size_t bytes) {
 
 /* ---- fields of a body ---------------------------------------------------------------------------------- */
 
+rt_str rt_field_str(const json_t *string) {
+    return (rt_str){.ptr = json_string_value(string), .len = json_string_length(string)};
+}
+
 bool rt_field_is_left_out(const json_t *field) { return field == NULL || json_is_null(field); }
 
 /* A copy, since the body is released before the command is done. */
 bool rt_field_copy(rt_exchange *x, const json_t *string, rt_str *out) {
-    const rt_str text = {.ptr = json_string_value(string), .len = json_string_length(string)};
-    *out = rt_arena_dup(rt_exchange_arena(x), text);
+    *out = rt_arena_dup(rt_exchange_arena(x), rt_field_str(string));
     if (out->ptr == NULL) rt_problem_of(x, RT_E_NOMEM, NULL, "memory");
     return out->ptr != NULL;
 }
@@ -48,7 +51,7 @@ bool rt_field_word(rt_exchange *x, const json_t *body, const char *name, rt_need
     const json_t *field = json_object_get(body, name);
     *out = RT_STR_EMPTY;
     if (rt_field_is_left_out(field) && need == RT_OPTIONAL) return true;
-    if (json_is_string(field) && rt_name_is_word(rt_str_of(json_string_value(field))))
+    if (json_is_string(field) && rt_name_is_word(rt_field_str(field)))
         return rt_field_copy(x, field, out);
     rt_problem(x, 400, "\"%s\" must be 1 to %d letters, digits, '_', '-' or '.'.", name, RT_PROCESS_NAME_MAX);
     return false;
@@ -76,7 +79,7 @@ bool rt_field_bool(rt_exchange *x, const json_t *body, const char *name, bool *o
 static rt_code read_jitter(const json_t *jitter, rt_jitter *out, rt_err *err) {
     *out = RT_JITTER_NONE;
     if (rt_field_is_left_out(jitter)) return RT_OK;
-    const rt_str word = rt_str_of(json_string_value(jitter));
+    const rt_str word = rt_field_str(jitter);
     for (int j = RT_JITTER_NONE; j <= RT_JITTER_EQUAL; j++) {
         if (!rt_str_eq(word, rt_str_of(rt_jitter_name((rt_jitter)j)))) continue;
         *out = (rt_jitter)j;

@@ -18,6 +18,7 @@ void *rt_new_of(rt_exchange *x, size_t bytes);
 
 typedef enum rt_need { RT_OPTIONAL, RT_REQUIRED } rt_need;
 bool rt_field_is_left_out(const json_t *field); /* absent or null */
+rt_str rt_field_str(const json_t *string); /* lent; empty (ptr NULL) if it is no string */
 bool rt_field_copy(rt_exchange *x, const json_t *string, rt_str *out);
 /* Left out: empty. */
 bool rt_field_text(rt_exchange *x, const json_t *body, const char *name, rt_need need, size_t max,

@@ -42,9 +42,12 @@ static bool is_text(rt_str type) {
 /* NULL: it is no JSON. Nothing deeper than what is checked is parsed, since jansson does that by recursion.
  * */
 static json_t *parse(rt_str payload) {
-    rt_json_scan scan = {0};
+    rt_json_scan scan = {.any_integer = true};
     if (rt_json_scan_text(&scan, payload) != RT_JSON_FINE) return NULL;
-    return json_loadb(payload.ptr, payload.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    const size_t flags = JSON_DECODE_ANY | JSON_ALLOW_NUL;
+    json_t *json = json_loadb(payload.ptr, payload.len, flags, NULL);
+    // Integers beyond 64 bits are shown as well as a double can; the bytes themselves are under …/body.
+    return json != NULL ? json : json_loadb(payload.ptr, payload.len, flags | JSON_DECODE_INT_AS_REAL, NULL);
 }
 
 static json_t *base64(rt_str bytes) {

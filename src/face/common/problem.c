@@ -128,9 +128,9 @@ json_t *rt_body_json(rt_exchange *x) {
     const rt_str body = rt_str_trim(rt_exchange_body(x));
     if (body.len == 0) return json_object();
     json_error_t why;
-    json_t *json = json_loadb(body.ptr, body.len, JSON_REJECT_DUPLICATES, &why);
+    json_t *json = json_loadb(body.ptr, body.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
     if (json == NULL) {
-        rt_problem(x, 400, "The body is not JSON: %s at line %d, column %d.", why.text, why.line, why.column);
+        rt_problem(x, 400, "The body cannot be read as JSON: %s at line %d, column %d.", why.text, why.line, why.column);
         return NULL;
     }
     if (!json_is_object(json)) {
@@ -169,12 +169,17 @@ json_t *rt_json_id(const rt_exchange *x, rt_id id) {
 bool rt_members_are_right(rt_exchange *x, json_t *object, const rt_member *members, size_t count) {
     const char *key;
     json_t *value;
-    json_object_foreach(object, key, value) {
+    void *next;
+    json_object_foreach_safe(object, next, key, value) {
         const rt_member *m = members;
         while (m < members + count && strcmp(m->name, key) != 0) m++;
         if (m == members + count) {
             rt_problem(x, 400, "\"%.64s\" is not known here.", key);
             return false;
+        }
+        if (json_is_null(value)) {
+            (void)json_object_del(object, key);
+            continue;
         }
         if (json_typeof(value) == m->type || (m->type == JSON_TRUE && json_is_false(value))) continue;
         rt_problem(x, 400, "\"%s\" must be %s.", key, m->wanted);

@@ -34,7 +34,8 @@ typedef struct rt_member {
     json_type type; /* JSON_TRUE: either boolean */
     const char *wanted; /* "a string", … for the error */
 } rt_member;
-/* Is each member of `object` (NULL: it has none) one of these, and of its type? False: replied with 400 that names it. */
+/* Is each member of `object` (NULL: it has none) one of these, and of its type? Null is as if it were not there: such ones
+ * are taken out. False: replied with 400 that names the member. */
 bool rt_members_are_right(rt_exchange *x, json_t *object, const rt_member *members, size_t count);
 
 /* ---- a face of which all errors are problems ----------------------------------------------------------- */

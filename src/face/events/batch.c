@@ -18,11 +18,11 @@ rt_code rt_event_text_check(const char *what, rt_str text, size_t max, rt_err *e
 }
 
 rt_code rt_event_item_check(const rt_call_item *item, rt_err *err) {
-    rt_code code = rt_event_text_check("A reason", item->reason, RT_CALL_REASON_MAX, err);
-    if (code == RT_OK) code = rt_event_text_check("An order key", item->order_key, RT_CALL_ORDER_KEY_MAX, err);
-    if (code == RT_OK) code = rt_event_text_check("An idempotency key", item->key, RT_CALL_KEY_MAX, err);
+    rt_code code = rt_event_text_check("\"reason\" (Retry-Reason)", item->reason, RT_CALL_REASON_MAX, err);
+    if (code == RT_OK) code = rt_event_text_check("\"order_key\" (Order-Key)", item->order_key, RT_CALL_ORDER_KEY_MAX, err);
+    if (code == RT_OK) code = rt_event_text_check("\"idempotency_key\" (Idempotency-Key)", item->key, RT_CALL_KEY_MAX, err);
     if (code != RT_OK) return code;
-    return rt_event_text_check("A content type", item->content_type, RT_CALL_CONTENT_TYPE_MAX, err);
+    return rt_event_text_check("\"content_type\" (Content-Type)", item->content_type, RT_CALL_CONTENT_TYPE_MAX, err);
 }
 
 /* ---- members --------------------------------------------------------------------------------------------- */
@@ -127,13 +127,15 @@ static rt_code scan(rt_str text, rt_arena *arena, rt_json_scan *out, rt_err *err
                           .fields = NAMES,
                           .fields_count = MEMBERS,
                           .rows_max = RT_CALLS_PER_REQUEST_MAX,
+                          .any_integer = true, // of bodies, which are sent as they came
                           .arena = arena};
     const rt_json_fault fault = rt_json_scan_text(out, text);
     if (fault == RT_JSON_NOMEM) return rt_fail(err, RT_E_NOMEM, 0, "no memory for events");
     if (fault == RT_JSON_TOO_MANY)
         return rt_fail(err, RT_E_TOO_LARGE, 0, "A request has at most %d events.", RT_CALLS_PER_REQUEST_MAX);
-    if (fault != RT_JSON_FINE)
-        return rt_fail(err, RT_E_INVALID, 0, "The body is not JSON, or nested too deep.");
+    if (fault == RT_JSON_TOO_DEEP)
+        return rt_fail(err, RT_E_INVALID, 0, "The body is more than %d levels deep.", RT_JSON_DEPTH_MAX);
+    if (fault != RT_JSON_FINE) return rt_fail(err, RT_E_INVALID, 0, "The body is not JSON.");
     const bool list = out->top == RT_JSON_OBJECT && out->list_kind == RT_JSON_ARRAY;
     if (!list || out->odd_rows || out->rows_count == 0) {
         return rt_fail(err, RT_E_INVALID, 0,

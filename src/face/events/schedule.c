@@ -8,7 +8,8 @@ static void refuse_item(rt_exchange *x, const rt_calls_schedule *c) {
     if (c->count > 1) {
         (void)rt_fail(&named.err, c->cmd.code, 0, "events[%u]: %s", (unsigned)c->bad_item, c->cmd.err.msg);
     }
-    rt_problem_event(x, &named, "event type", "idempotency_conflict");
+    if (c->cmd.code == RT_E_ABSENT) rt_problem(x, 404, "%s", named.err.msg); // which one, among many
+    else rt_problem_event(x, &named, "event type", "idempotency_conflict");
 }
 
 /* One that was scheduled before with the same key is acknowledged like a new one. */

@@ -98,9 +98,11 @@ static void written(rt_exchange *x, rt_command *cmd) {
     const rt_call_type_put *c = (const rt_call_type_put *)cmd;
     rt_str match;
     if (cmd->code == RT_E_CONFLICT) {
-        const bool header = rt_exchange_header(x, "If-Match", &match);
+        const bool header = c->only_new || rt_exchange_header(x, "If-Match", &match);
         rt_problem_coded(x, header ? 412 : 409, "version_conflict",
-                         "The event type has another version now: read it and try again.");
+                         c->only_new     ? "There is an event type of this name."
+                         : c->only_known ? "There is no event type of this name."
+                                         : "The event type has another version now: read it and try again.");
     } else if (cmd->code != RT_OK) {
         rt_problem_event(x, cmd, "event type", "events_wait");
     } else {
@@ -109,21 +111,32 @@ static void written(rt_exchange *x, rt_command *cmd) {
     }
 }
 
-/* What the client thinks it changes: If-Match, or "version". *out 0: whatever is there. False: replied. */
-static bool read_version(rt_exchange *x, const json_t *body, uint64_t *out) {
+/* Only an event type that is not there yet is to be written. Lists of tags make no sense here. False: replied. */
+static bool read_only_new(rt_exchange *x, bool *out) {
+    rt_str tags = RT_STR_EMPTY;
+    *out = rt_exchange_header(x, "If-None-Match", &tags);
+    if (!*out || rt_str_eq(rt_str_trim(tags), RT_STR("*"))) return true;
+    rt_problem(x, 400, "If-None-Match can only be *: write nothing if the event type is there.");
+    return false;
+}
+
+/* What the client thinks it changes: If-Match, or "version". All zero: whatever is there. False: replied. */
+static bool read_version(rt_exchange *x, const json_t *body, rt_call_type_put *c) {
     const json_t *member = json_object_get(body, "version");
     rt_str match, inner, rest;
     int64_t version = json_is_integer(member) ? json_integer_value(member) : 0;
     bool fine = rt_field_is_left_out(member) || version > 0;
-    if (rt_exchange_header(x, "If-Match", &match)) {
-        match = rt_str_trim(match);
+    const bool tagged = rt_exchange_header(x, "If-Match", &match);
+    if (tagged) match = rt_str_trim(match);
+    c->only_known = tagged && rt_str_eq(match, RT_STR("*"));
+    if (tagged && !c->only_known) {
         if (rt_str_starts(match, RT_STR("\"")) && match.len > 2) {
             const rt_str behind = {.ptr = match.ptr + 1, .len = match.len - 1};
             match = rt_str_cut(behind, '"', &inner, &rest) && rest.len == 0 ? inner : RT_STR_EMPTY;
         }
         fine = rt_str_to_i64(match, &version) && version > 0;
     }
-    *out = fine ? (uint64_t)version : 0;
+    c->version = fine ? (uint64_t)version : 0;
     if (!fine)
         rt_problem(x, 400,
                    "If-Match (or \"version\") must be the version of the event type, as its ETag has it.");
@@ -152,12 +165,12 @@ static bool may_go_there(rt_exchange *x, const rt_call_type *t) {
 static bool read_type(rt_exchange *x, json_t *body, rt_call_type_put *c) {
     rt_err err = {0};
     const json_t *type = json_object_get(body, "type");
-    if (type != NULL && !rt_str_eq(rt_str_of(json_string_value(type)), c->name)) {
+    if (type != NULL && !rt_str_eq(rt_field_str(type), c->name)) {
         rt_problem(x, 400, "\"type\" is not the one that the path names.");
         return false;
     }
     (void)json_object_del(body, "state"); // as GET shows it
-    if (!read_version(x, body, &c->version) || !keep_text(x, body, &c->like.json)) return false;
+    if (!read_only_new(x, &c->only_new) || !read_version(x, body, c) || !keep_text(x, body, &c->like.json)) return false;
     const rt_code code = rt_type_from_json(body, rt_exchange_arena(x), &c->like, &err);
     if (code == RT_E_INVALID) rt_problem(x, 400, "%s", err.msg);
     else if (code != RT_OK) rt_problem_of(x, code, &err, "event type");

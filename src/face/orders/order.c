@@ -64,7 +64,7 @@ void rt_page_order_wake(rt_exchange *x) {
 static bool take_token(rt_exchange *x, uint64_t *out) {
     json_t *body = NULL;
     (void)rt_json_parse(rt_exchange_body(x), &body); // what is wrong with it is said below, in one way for all
-    const bool found = rt_hex_read_u64(rt_str_of(json_string_value(json_object_get(body, "token"))), out);
+    const bool found = rt_hex_read_u64(rt_field_str(json_object_get(body, "token")), out);
     if (!json_is_object(body)) rt_refusal(x, 400, "The body must be a JSON object.");
     else if (!found) rt_refusal(x, 400, "\"token\" must be the token that the run came with.");
     json_decref(body);

@@ -11,16 +11,6 @@ enum {
     CONCURRENCY_MAX = 65536
 };
 
-/* Null is as if it were not there. */
-static void drop_nulls(json_t *object) {
-    const char *key;
-    json_t *value;
-    void *next;
-    json_object_foreach_safe(object, next, key, value) {
-        if (json_is_null(value)) (void)json_object_del(object, key);
-    }
-}
-
 static bool members_are_right(rt_exchange *x, json_t *body) {
     static const rt_member MEMBERS[] = {
         {"target", JSON_OBJECT, "an object"},        {"first_task", JSON_STRING, "a string"},
@@ -137,8 +127,6 @@ void rt_page_order_type_put(rt_exchange *x) {
     if (!take_name(x, &c->name)) return;
     json_t *body = rt_body_json(x);
     if (body == NULL) return;
-    drop_nulls(body);
-    drop_nulls(json_object_get(body, "target"));
     const bool fine = members_are_right(x, body) && take_type(x, body, &c->like);
     json_decref(body);
     if (fine) rt_api_submit(x, &c->cmd, sizeof *c, registered, rt_problem_busy);

@@ -1,15 +1,17 @@
+#include "face/common/query.h"
 #include "face/work/parts.h"
 
 typedef struct listing {
     json_t *array;
     rt_str entity;
-    bool active_only;
+    rt_query wanted; /* FOUND: only those that are `active`, or are not */
+    bool active;
     int64_t now_ms, left;
 } listing;
 
 static bool add_rest(void *ctx, rt_str entity, rt_str process, const rt_rest *r) {
     listing *l = ctx;
-    if (l->active_only && r->until_ms <= l->now_ms) return true;
+    if (l->wanted == RT_QUERY_FOUND && l->active != (r->until_ms > l->now_ms)) return true;
     return json_array_append_new(l->array, rt_json_rest(entity, process, r, l->now_ms)) == 0 && --l->left > 0;
 }
 
@@ -47,12 +49,16 @@ static bool read_marker(rt_exchange *x, rt_str *process, rt_str *entity) {
 
 void rt_page_backoff_list(rt_exchange *x) {
     listing l = {.now_ms = rt_api_of(x)->now_ms()};
-    rt_str process = RT_STR_EMPTY, entity = RT_STR_EMPTY, after_process, after_entity, active;
+    rt_str process = RT_STR_EMPTY, entity = RT_STR_EMPTY, after_process, after_entity;
     if (!rt_arg_int(x, "limit", 1, RT_WORK_PAGE_MAX, RT_WORK_PAGE_DEFAULT, &l.left)) return;
     if (!read_marker(x, &after_process, &after_entity)) return;
     (void)rt_exchange_arg(x, "process", &process);
     (void)rt_exchange_arg(x, "entity", &entity);
-    l.active_only = rt_exchange_arg(x, "active", &active) && rt_str_eq(active, RT_STR("1"));
+    l.wanted = rt_query_bool(x, "active", &l.active);
+    if (l.wanted == RT_QUERY_INVALID) {
+        rt_problem(x, 400, "The query parameter \"active\" must be 1 or 0, or left out for both.");
+        return;
+    }
     const bool known = (process.len == 0 || rt_name_is_word(process)) &&
                        (entity.len == 0 || rt_name_is_entity(entity));
     rt_view *v = rt_problem_view(x);

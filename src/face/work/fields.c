@@ -5,7 +5,7 @@
 
 static bool is_name(const json_t *element, bool entities) {
     if (!json_is_string(element)) return false;
-    const rt_str text = {.ptr = json_string_value(element), .len = json_string_length(element)};
+    const rt_str text = rt_field_str(element);
     return entities ? rt_name_is_entity(text) : rt_name_is_word(text);
 }
 
@@ -42,7 +42,7 @@ bool rt_field_session(rt_exchange *x, const json_t *body, rt_id *out) {
         rt_problem(x, 400, "\"session\" must be the id of a session.");
         return false;
     }
-    if (rt_id_parse(rt_engine_tag(rt_api_of(x)->engine), rt_str_of(json_string_value(field)), out))
+    if (rt_id_parse(rt_engine_tag(rt_api_of(x)->engine), rt_field_str(field), out))
         return true;
     rt_problem_dead(x);
     return false;
