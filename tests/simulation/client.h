@@ -5,6 +5,7 @@
 #include "engine/messages/message.h"
 #include "engine/messages/subscription.h"
 #include "engine/queues/dead.h"
+#include "engine/messages/message_queue.h"
 #include "engine/queues/queue.h"
 #include "world.h"
 

@@ -1,6 +1,5 @@
 #include "call_rig.h"
 
-#include "engine/queues/queue.h"
 
 enum { STEPS_MAX = 2000 };
 

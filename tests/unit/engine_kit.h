@@ -8,13 +8,15 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "engine/common/cursor.h"
+#include "engine/common/queue.h"
 #include "engine/common/schedule.h"
 #include "engine/engine.h"
 #include "engine/messages/claim.h"
 #include "engine/messages/message.h"
+#include "engine/messages/message_queue.h"
 #include "engine/messages/message_read.h"
 #include "engine/messages/subscription.h"
+#include "engine/queues/cursor_step.h"
 #include "engine/queues/dead.h"
 #include "engine/queues/expiry.h"
 #include "engine/queues/queue.h"

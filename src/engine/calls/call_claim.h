@@ -61,7 +61,8 @@ typedef struct rt_call_ends {
 } rt_call_ends;
 void rt_call_ends_init(rt_call_ends *c);
 
-/* For decisions: the lease of `job`, which it held, ran out; the caller removes it. */
-rt_code rt_call_lost(rt_tx *tx, const rt_job *job, const rt_lease *lease);
+/* For decisions: the lease of a call ran out, so an attempt was lost, and it is removed. *left: this change has moved the
+ * call's line already: nothing was done, the next change goes on with it. */
+rt_code rt_call_lease_end(rt_tx *tx, const rt_job *job, const rt_lease *lease, bool *left);
 
 #endif

@@ -1,7 +1,7 @@
 #include "engine/calls/call_claim.h"
-
 #include "engine/calls/call_parts.h"
 #include "engine/calls/circuit.h"
+#include "engine/calls/line.h"
 
 /* A call that is held, and everything that its end needs. */
 typedef struct held {
@@ -204,7 +204,7 @@ void rt_call_claim_give_back(rt_call_claim *c) { c->cmd.decide = decide_give_bac
 
 /* ---- a lease that ran out ------------------------------------------------------------------------------ */
 
-rt_code rt_call_lost(rt_tx *tx, const rt_job *job, const rt_lease *lease) {
+static rt_code lose(rt_tx *tx, const rt_job *job, const rt_lease *lease) {
     held h = {.job = *job, .lease = *lease};
     const rt_code code = rt_call_type_of_queue(tx, job->queue, &h.queue, &h.type);
     if (code != RT_OK) return code == RT_E_ABSENT ? RT_OK : code; // its queue is being emptied
@@ -217,4 +217,14 @@ rt_code rt_call_lost(rt_tx *tx, const rt_job *job, const rt_lease *lease) {
     tell(tx, &h);
     int64_t until_ms;
     return rt_call_over(tx, job, &h.queue, &h.type, &news, &until_ms);
+}
+
+rt_code rt_call_lease_end(rt_tx *tx, const rt_job *job, const rt_lease *lease, bool *left) {
+    const bool holds = job->state == RT_JOB_LEASED && job->lease == lease->id;
+    tx->frees = true;
+    *left = holds && rt_line_is_written(tx, job);
+    if (*left) return RT_OK;
+    const rt_code code = holds ? lose(tx, job, lease) : RT_OK;
+    if (code == RT_OK) rt_tx_put_lease(tx, lease, NULL);
+    return code;
 }

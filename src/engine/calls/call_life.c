@@ -1,8 +1,9 @@
+#include "engine/calls/call_life.h"
+
 #include "engine/calls/call_parts.h"
 #include "engine/calls/call_plugin.h"
 #include "engine/calls/circuit.h"
 #include "engine/common/job.h"
-#include "engine/calls/call_life.h"
 #include "port/run.h"
 
 /* ---- starting ------------------------------------------------------------------------------------------ */

@@ -3,8 +3,8 @@
 #include "base/base64.h"
 #include "base/quote.h"
 #include "base/utf8.h"
+#include "engine/common/run_request.h"
 #include "engine/common/settings.h"
-#include "engine/orders/order_run.h"
 
 static void add(rt_buf *b, const char *key, rt_str text) {
     rt_buf_add(b, rt_str_of(key));
@@ -35,20 +35,21 @@ static rt_str write_meta(rt_tx *tx, const rt_call *call) {
 
 rt_str rt_call_plugin_run(rt_tx *tx, const rt_job *job, const rt_call *call, uint64_t token,
                           int64_t deadline_ms) {
-    const rt_order order = {.id = job->id,
-                            .type = call->type,
-                            .task = RT_STR("call"),
-                            .args = RT_STR("[]"),
-                            .kwargs = RT_STR("{}"),
-                            .meta = write_meta(tx, call)};
-    if (order.meta.ptr == NULL) return order.meta;
-    const rt_order_run run = {.order = &order,
-                              .tag = tx->store->tag,
-                              .attempt = job->attempt + 1,
-                              .token = token,
-                              .deadline_ms = deadline_ms};
+    const rt_run_request run = {
+        .id = job->id,
+        .tag = tx->store->tag,
+        .type = call->type,
+        .task = RT_STR("call"),
+        .args = RT_STR("[]"),
+        .kwargs = RT_STR("{}"),
+        .meta = write_meta(tx, call),
+        .attempt = job->attempt + 1,
+        .token = token,
+        .deadline_ms = deadline_ms,
+    };
+    if (run.meta.ptr == NULL) return run.meta;
     rt_buf b = {0};
-    rt_order_run_write(&b, &run);
+    rt_run_request_write(&b, &run);
     return rt_pack_finish(&b, tx->arena);
 }
 

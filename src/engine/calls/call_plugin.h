@@ -1,4 +1,4 @@
-/* call_plugin.h: a call as a plugin is asked to make it: a run of an order (engine/orders/order_run.h) whose id is the
+/* call_plugin.h: a call as a plugin is asked to make it: a run of an order (engine/common/run_request.h) whose id is the
  * call's, whose task is "call", and whose meta says it all:
  *
  *     {"type":"…","reason":"…","order_key":"…","content_type":"…","body":"…"}

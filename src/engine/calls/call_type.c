@@ -3,7 +3,9 @@
 #include <string.h>
 
 #include "engine/calls/circuit.h"
-#include "engine/queues/queue.h"
+#include "engine/common/name.h"
+#include "engine/common/queue.h"
+#include "engine/common/stored.h"
 
 enum { FORMAT = 1, DEAD_CHAIN_MAX = 16 };
 

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-
 static rt_brakes closed(const rt_brakes *was, int64_t since_ms) {
     return (rt_brakes){
         .circuit_since_ms = since_ms, .pace_until_ms = was->pace_until_ms, .pace_ms = was->pace_ms};

@@ -1,6 +1,7 @@
 /* circuit.h: the brakes of a queue (rt_brakes) put on and taken off: by what attempts learn, by time, by an operator. */
 #ifndef RT_ENGINE_CALLS_CIRCUIT_H
 #define RT_ENGINE_CALLS_CIRCUIT_H
+#include "engine/common/cursor.h"
 #include "engine/calls/call_type.h"
 #include "engine/common/schedule.h"
 
@@ -15,8 +16,6 @@ typedef struct rt_queue_circuit {
 void rt_queue_circuit_init(rt_queue_circuit *c);
 
 /* ---- for decisions ----------------------------------------------------------------------------------------- */
-
-enum { RT_RELEASE_MS = 60000 }; /* after closing, starts are held to release_per_s so long */
 
 /* Takes off what the type does not ask for (any more). */
 void rt_brakes_fit(rt_brakes *b, const rt_call_type *type);
@@ -47,5 +46,8 @@ typedef struct rt_circuit_trip {
     rt_id queue;
 } rt_circuit_trip;
 void rt_circuit_trip_init(rt_circuit_trip *c);
+
+/* One slice of RT_CURSOR_CIRCUIT. */
+rt_cursor_slice rt_circuit_slice;
 
 #endif

@@ -1,6 +1,6 @@
 #include <stdlib.h>
 
-#include "engine/calls/circuit.h"
+#include "engine/common/schedule.h"
 
 rt_lane_brakes *rt_schedule_brakes(rt_lane *lane) {
     if (lane->brakes == NULL) lane->brakes = calloc(1, sizeof *lane->brakes);

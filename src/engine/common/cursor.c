@@ -1,16 +1,8 @@
 #include "engine/common/cursor.h"
 
-#include "engine/messages/metadata.h"
+#include "engine/common/stored.h"
 
-enum { FORMAT = 1, NAME_LEN = 8 };
-
-static rt_cursor_slice *const SLICES[RT_CURSOR_KIND_COUNT] = {
-    [RT_CURSOR_FANOUT] = rt_fanout_slice,
-    [RT_CURSOR_DRAIN] = rt_drain_slice,
-    [RT_CURSOR_UNSUBSCRIBE] = rt_unsubscribe_slice,
-    [RT_CURSOR_DEAD] = rt_dead_slice,
-    [RT_CURSOR_CIRCUIT] = rt_circuit_slice,
-};
+enum { FORMAT = 1 };
 
 /* ---- stored form ------------------------------------------------------------------------------------- */
 
@@ -86,49 +78,18 @@ bool rt_cursor_decode(rt_str value, rt_cursor *out) {
 
 /* ---- in decisions ------------------------------------------------------------------------------------ */
 
-static rt_code write(rt_tx *tx, const rt_doc *was, const rt_cursor *c) {
-    unsigned char *name = rt_arena_alloc(tx->arena, NAME_LEN);
+rt_code rt_cursor_write(rt_tx *tx, const rt_doc *was, const rt_cursor *c) {
+    unsigned char *name = rt_arena_alloc(tx->arena, RT_CURSOR_NAME_LEN);
     const rt_str value = rt_cursor_encode(tx->arena, c);
     if (name == NULL || value.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a cursor");
     rt_put_be64(name, c->id);
     const rt_doc now = {
-        .kind = RT_DOC_CURSOR, .name = {.ptr = (const char *)name, .len = NAME_LEN}, .value = value};
+        .kind = RT_DOC_CURSOR, .name = {.ptr = (const char *)name, .len = RT_CURSOR_NAME_LEN}, .value = value};
     rt_tx_put_doc(tx, was, &now);
     return RT_OK;
 }
 
 rt_code rt_cursor_start(rt_tx *tx, rt_cursor *c) {
     if (c->id == 0) c->id = rt_tx_new_id(tx);
-    return write(tx, NULL, c);
+    return rt_cursor_write(tx, NULL, c);
 }
-
-static rt_code decide_step(rt_tx *tx, rt_command *cmd) {
-    rt_cursor_step *s = (rt_cursor_step *)cmd;
-    s->finished = false;
-    s->next_ms = tx->now_ms;
-    char *name = rt_arena_alloc(tx->arena, NAME_LEN);
-    if (name == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a cursor");
-    rt_put_be64((unsigned char *)name, s->id);
-    rt_doc was;
-    rt_code code = rt_view_doc(tx->view, RT_DOC_CURSOR, (rt_str){.ptr = name, .len = NAME_LEN}, &was);
-    s->finished = code == RT_E_ABSENT;
-    if (code != RT_OK) return s->finished ? RT_OK : code;
-    was.name.ptr = name;
-    rt_cursor c;
-    if (!rt_cursor_decode(was.value, &c)) return rt_fail(tx->err, RT_E_CORRUPT, 0, "a cursor cannot be read");
-    if (c.next_ms > tx->now_ms) {
-        s->next_ms = c.next_ms;
-        return RT_OK;
-    }
-    bool finished = false;
-    code = SLICES[c.kind](tx, &c, &finished);
-    if (code != RT_OK) return code;
-    // Either way its document is written, so that of two who carry on the same slice only one does.
-    if (finished) rt_tx_put_doc(tx, &was, NULL);
-    else code = write(tx, &was, &c);
-    s->finished = finished;
-    if (c.next_ms > tx->now_ms) s->next_ms = c.next_ms;
-    return code;
-}
-
-void rt_cursor_step_init(rt_cursor_step *c) { *c = (rt_cursor_step){.cmd = {.decide = decide_step}}; }

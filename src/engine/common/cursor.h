@@ -3,9 +3,12 @@
 #ifndef RT_ENGINE_COMMON_CURSOR_H
 #define RT_ENGINE_COMMON_CURSOR_H
 #include "engine/common/command.h"
-#include "engine/queues/dead.h"
+#include "engine/common/dead_filter.h"
 
-enum { RT_CURSOR_SLICE = 64 }; /* records a cursor touches in one change */
+enum {
+    RT_CURSOR_SLICE = 64, /* records a cursor touches in one change */
+    RT_CURSOR_NAME_LEN = 8
+};
 
 /* Stored: only ever add at the end. */
 typedef enum rt_cursor_kind {
@@ -40,21 +43,9 @@ bool rt_cursor_decode(rt_str value, rt_cursor *out);          /* lends; false: c
 /* For decisions: writes a new cursor (sets its id, unless the caller has); the engine carries it on from the next step. */
 rt_code rt_cursor_start(rt_tx *tx, rt_cursor *c);
 
-/* One slice of each kind, in the file of its subject: moves `c` on within this change, or says that it is done. */
+/* One slice of a kind, in the file of its subject: moves `c` on within this change, or says that it is done. */
 typedef rt_code rt_cursor_slice(rt_tx *tx, rt_cursor *c, bool *finished);
-rt_cursor_slice rt_fanout_slice;      /* fanout.c */
-rt_cursor_slice rt_drain_slice;       /* queue.c */
-rt_cursor_slice rt_unsubscribe_slice; /* subscription.c */
-rt_cursor_slice rt_dead_slice;        /* dead.c */
-rt_cursor_slice rt_circuit_slice;     /* calls/circuit_limit.c */
-
-/* The command that carries one cursor on by a slice. */
-typedef struct rt_cursor_step {
-    rt_command cmd;
-    rt_id id;
-    bool finished;    /* out: its document is gone */
-    int64_t next_ms;  /* out: not before */
-} rt_cursor_step;
-void rt_cursor_step_init(rt_cursor_step *c);
+/* Writes it as it is now. */
+rt_code rt_cursor_write(rt_tx *tx, const rt_doc *was, const rt_cursor *c);
 
 #endif

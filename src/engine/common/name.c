@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/pack.h"
+
 static bool is_word(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-' || c == '.';

@@ -23,7 +23,8 @@ enum {
     RT_SUSPECT_TRICKLE_PER_S = 500,
     RT_SUSPECT_CREDIT_MAX = 64,     /* starts that may be saved up */
     RT_SOUND_BUSY_MS = 20,          /* sound queues count as being served this long after a start */
-    RT_LANES_IDLE_MAX = 16384       /* idle queues whose trust is remembered */
+    RT_LANES_IDLE_MAX = 16384,      /* idle queues whose trust is remembered */
+    RT_RELEASE_MS = 60000           /* after a circuit has closed, starts are held to release_per_s so long */
 };
 
 /* What slows one queue down: as stored, by which settings, and what of it lives in memory only. */

@@ -8,7 +8,6 @@
  *   upkeep.c   what the engine asks of itself: expiry, cursors, lost attempts, history */
 #ifndef RT_ENGINE_MACHINE_MACHINE_H
 #define RT_ENGINE_MACHINE_MACHINE_H
-#include "engine/common/cursor.h"
 #include "engine/common/flight.h"
 #include "engine/common/renew.h"
 #include "engine/common/schedule.h"
@@ -16,6 +15,7 @@
 #include "engine/engine.h"
 #include "engine/machine/lives.h"
 #include "engine/orders/order_patrol.h"
+#include "engine/queues/cursor_step.h"
 #include "engine/queues/expiry.h"
 
 enum {

@@ -1,9 +1,7 @@
 #include "engine/messages/claim.h"
 
-#include "engine/calls/call_claim.h"
-#include "engine/calls/line.h"
 #include "engine/common/job.h"
-#include "engine/queues/queue.h"
+#include "engine/common/queue.h"
 
 enum { SET_ASIDE_MAX = 256 }; /* messages that one claim may end or move before it takes what it has found */
 
@@ -189,20 +187,13 @@ static rt_code decide_renew(rt_tx *tx, rt_command *cmd) {
 
 void rt_claim_renew_init(rt_claim_renew *c) { *c = (rt_claim_renew){.cmd = {.decide = decide_renew}}; }
 
-rt_code rt_lease_end(rt_tx *tx, const rt_lease *lease, bool *left) {
+rt_code rt_claim_end(rt_tx *tx, const rt_lease *lease) {
     tx->frees = true;
-    *left = false;
     for (uint32_t i = 0; i < lease->jobs_count; i++) {
         rt_job was;
         bool held;
         const rt_code code = load_held(tx, lease, i, &was, &held);
         if (code != RT_OK) return code;
-        if (held && (was.flags & RT_JOB_CALL)) {
-            *left = rt_line_is_written(tx, &was);
-            const rt_code lost = *left ? RT_OK : rt_call_lost(tx, &was, lease);
-            if (lost != RT_OK || *left) return lost;
-            continue;
-        }
         // One whose own time is over too is left to the sweep, which may end it in this very change.
         if (!held || (was.expires_ms > 0 && was.expires_ms <= tx->now_ms)) continue;
         rt_job now = was;
@@ -221,8 +212,7 @@ static rt_code decide_release(rt_tx *tx, rt_command *cmd) {
     rt_lease lease;
     const rt_code code = load_lease(tx, c->tenant, c->queue, c->id, &lease);
     if (code != RT_OK) return code == RT_E_ABSENT ? RT_OK : code;
-    bool left; // messages stand in no line
-    return rt_lease_end(tx, &lease, &left);
+    return rt_claim_end(tx, &lease);
 }
 
 void rt_claim_release_init(rt_claim_release *c) {

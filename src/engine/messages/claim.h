@@ -34,8 +34,7 @@ typedef struct rt_claim_release {
 } rt_claim_release;
 void rt_claim_release_init(rt_claim_release *c);
 
-/* For decisions: the lease has ended: frees what it still holds (of a call, an attempt was lost) and removes it. *left: it
- * holds a call whose line this change has moved already: nothing was done, the next change goes on with it. */
-rt_code rt_lease_end(rt_tx *tx, const rt_lease *lease, bool *left);
+/* For decisions: the claim has ended: frees what it still holds and removes it. */
+rt_code rt_claim_end(rt_tx *tx, const rt_lease *lease);
 
 #endif

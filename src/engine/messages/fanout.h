@@ -32,4 +32,7 @@ void rt_fanout_deliver(rt_tx *tx, rt_id queue, const rt_job *message, const rt_i
 rt_code rt_fanout_start(rt_tx *tx, rt_id queue, rt_id from, bool confirmed_only, const rt_job messages[],
                         uint32_t count);
 
+/* One slice of RT_CURSOR_FANOUT. */
+rt_cursor_slice rt_fanout_slice;
+
 #endif

@@ -1,9 +1,9 @@
 #include "engine/messages/message.h"
 
 #include "engine/common/job.h"
+#include "engine/common/queue.h"
 #include "engine/common/settings.h"
 #include "engine/messages/fanout.h"
-#include "engine/queues/queue.h"
 
 /* ---- shared ------------------------------------------------------------------------------------------ */
 

@@ -1,6 +1,6 @@
 #include "engine/messages/metadata.h"
 
-#include "engine/queues/queue.h"
+#include "engine/common/queue.h"
 
 enum { FORMAT = 1 };
 _Static_assert(RT_TENANT_MAX + 1 + RT_QUEUE_TITLE_MAX <= RT_DOC_NAME_MAX, "every queue has a document name");

@@ -4,8 +4,8 @@
 
 #include "engine/common/cursor.h"
 #include "engine/common/job.h"
+#include "engine/common/queue.h"
 #include "engine/messages/fanout.h"
-#include "engine/queues/queue.h"
 
 enum { FORMAT = 1, HASH_BYTES = 32, SUBSCRIBER_NAME_LEN = 8 + HASH_BYTES };
 

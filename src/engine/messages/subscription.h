@@ -2,6 +2,7 @@
  * of its delivery queue, so that a slow endpoint has a queue, a concurrency and a backlog of its own. */
 #ifndef RT_ENGINE_MESSAGES_SUBSCRIPTION_H
 #define RT_ENGINE_MESSAGES_SUBSCRIPTION_H
+#include "engine/common/cursor.h"
 #include "engine/messages/metadata.h"
 #include "port/executor.h"
 
@@ -75,5 +76,8 @@ void rt_subscription_delete_init(rt_subscription_delete *c);
 rt_code rt_subscription_remove(rt_tx *tx, const rt_doc *doc);
 /* The same for all of message queue `queue`: at once up to RT_CURSOR_SLICE of them, the rest by a cursor (*rest). */
 rt_code rt_subscriptions_remove(rt_tx *tx, rt_id queue, bool *rest);
+
+/* One slice of RT_CURSOR_UNSUBSCRIBE. */
+rt_cursor_slice rt_unsubscribe_slice;
 
 #endif

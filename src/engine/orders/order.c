@@ -1,7 +1,6 @@
-#include "engine/orders/order_parts.h"
-
 #include "base/utf8.h"
 #include "engine/common/job.h"
+#include "engine/orders/order_parts.h"
 #include "engine/orders/secret.h"
 
 enum { FORMAT = 1, CANCEL_FORMAT = 1 };

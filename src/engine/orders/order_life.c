@@ -1,9 +1,10 @@
 /* order_life.c: runs of tasks: what is sent, and how an outcome reads as an answer. */
-#include "engine/common/job.h"
 #include "engine/orders/order_life.h"
+
+#include "engine/common/job.h"
+#include "engine/common/run_request.h"
 #include "engine/common/settings.h"
 #include "engine/orders/order_parts.h"
-#include "engine/orders/order_run.h"
 
 enum { CANCEL_ATTEMPTS_MAX = 5 };
 
@@ -31,16 +32,23 @@ static rt_code load(rt_tx *tx, const rt_job *job, rt_order_case *c, bool *live) 
 
 static rt_code start_run(rt_tx *tx, const rt_job *job, const rt_order_case *c, rt_start *start) {
     const rt_order_type *t = &c->type;
-    const rt_order_run run = {
-        .order = &c->order,
+    const rt_order *o = &c->order;
+    const rt_run_request run = {
+        .id = o->id,
         .tag = tx->store->tag,
+        .type = o->type,
+        .task = o->task,
+        .args = o->args,
+        .kwargs = o->kwargs,
+        .meta = o->meta,
+        .state = o->state,
         .attempt = job->attempt + 1,
         .token = start->token,
         .deadline_ms = tx->now_ms + t->run_limit_ms,
         .cancel = (job->flags & RT_JOB_CANCEL) != 0,
     };
     rt_buf body = {0};
-    rt_order_run_write(&body, &run);
+    rt_run_request_write(&body, &run);
     const rt_id_text id = rt_id_format(tx->store->tag, job->id);
     const rt_attempt like = {
         .timeout_ms = t->run_limit_ms,

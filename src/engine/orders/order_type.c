@@ -1,5 +1,5 @@
+#include "engine/common/queue.h"
 #include "engine/orders/order_parts.h"
-#include "engine/queues/queue.h"
 
 enum { FORMAT = 1 };
 

@@ -1,9 +1,10 @@
+#include "engine/queues/dead.h"
+
 #include "engine/calls/call.h"
-#include "engine/common/cursor.h"
 #include "engine/common/job.h"
+#include "engine/common/queue.h"
 #include "engine/messages/message.h"
 #include "engine/messages/subscription.h"
-#include "engine/queues/queue.h"
 
 /* What one slice may pass over: dead jobs, and bytes of bodies that are searched. */
 enum { LOOKED_AT_MAX = 1024, SEARCHED_BYTES_MAX = 4 << 20 };

@@ -1,7 +1,7 @@
 /* dead.h: what an operator does with jobs that were given up, and with single jobs. */
 #ifndef RT_ENGINE_QUEUES_DEAD_H
 #define RT_ENGINE_QUEUES_DEAD_H
-#include "engine/common/command.h"
+#include "engine/common/cursor.h"
 
 /* Tries a dead job afresh: attempts and maximum age from 0, due now, same id. RT_E_ABSENT: no such job. RT_E_FENCED: it is
  * not dead. RT_E_INVALID: its subscription is gone. */
@@ -20,18 +20,6 @@ typedef struct rt_job_delete {
 } rt_job_delete;
 void rt_job_delete_init(rt_job_delete *c);
 
-/* Which dead jobs: all that is given must hold. Strings are at most RT_DEAD_TEXT_MAX bytes. */
-enum { RT_DEAD_TEXT_MAX = 256 };
-typedef struct rt_dead_filter {
-    rt_id queue;        /* 0: all queues */
-    rt_id owner;        /* 0, or: of deliveries of this message queue */
-    rt_reason reason;   /* why it died; RT_REASON_NONE: whatever the reason */
-    rt_reason failure;  /* what its last attempt failed of, or why it died; RT_REASON_NONE: whatever */
-    uint16_t status_low, status_high; /* the answer to its last attempt, inclusive; 0: whatever */
-    int64_t after_ms, before_ms;      /* it died at or after, and before; 0: whenever */
-    rt_str told;        /* a call: why it was scheduled; empty: whatever */
-    rt_str text;        /* is in its body, or in the text of its last attempt; empty: whatever */
-} rt_dead_filter;
 /* Reads what it needs through `v`, and looks at the cheapest first. */
 rt_code rt_dead_matches(rt_view *v, const rt_dead_filter *filter, const rt_job *job, bool *matches);
 
@@ -45,5 +33,8 @@ typedef struct rt_dead_many {
     rt_id cursor;     /* out */
 } rt_dead_many;
 void rt_dead_many_init(rt_dead_many *c);
+
+/* One slice of RT_CURSOR_DEAD. */
+rt_cursor_slice rt_dead_slice;
 
 #endif

@@ -1,5 +1,6 @@
 #include "engine/queues/expiry.h"
 
+#include "engine/calls/call_claim.h"
 #include "engine/common/job.h"
 #include "engine/messages/claim.h"
 #include "engine/messages/message.h"
@@ -37,10 +38,15 @@ static rt_code end_job(rt_tx *tx, rt_id id) {
     return RT_OK;
 }
 
+/* A lease is of jobs of one queue, so they are of one kind. */
 static rt_code end_lease(rt_tx *tx, rt_id id, bool *left) {
     rt_lease lease;
-    const rt_code code = rt_view_lease(tx->view, id, &lease);
-    return code == RT_OK ? rt_lease_end(tx, &lease, left) : code;
+    rt_code code = rt_view_lease(tx->view, id, &lease);
+    if (code != RT_OK) return code;
+    rt_job first = {.id = 0};
+    if (lease.jobs_count > 0) code = rt_view_job(tx->view, lease.jobs[0], &first);
+    if (code != RT_OK && code != RT_E_ABSENT) return code;
+    return first.flags & RT_JOB_CALL ? rt_call_lease_end(tx, &first, &lease, left) : rt_claim_end(tx, &lease);
 }
 
 /* A call was dead for as long as its type keeps it, unless it was redriven meanwhile. */

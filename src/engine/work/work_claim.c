@@ -1,4 +1,4 @@
-#include "engine/queues/queue.h"
+#include "engine/common/queue.h"
 #include "engine/work/work_parts.h"
 
 /* What stands in the way of a session that wants to work. */

@@ -1,5 +1,5 @@
 
-#include "engine/queues/queue.h"
+#include "engine/messages/message_queue.h"
 #include "face/notifications/caller.h"
 #include "face/notifications/queue_metadata.h"
 #include "face/notifications/queues.h"

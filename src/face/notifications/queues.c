@@ -2,7 +2,7 @@
 
 #include <inttypes.h>
 
-#include "engine/queues/queue.h"
+#include "engine/messages/message_queue.h"
 #include "face/common/timestamp.h"
 #include "face/notifications/caller.h"
 #include "face/notifications/queue_metadata.h"

@@ -1,4 +1,4 @@
-#include "engine/orders/order_run.h"
+#include "engine/common/run_request.h"
 
 #include <inttypes.h>
 
@@ -15,15 +15,14 @@ static void add_json(rt_buf *out, const char *key, rt_str json) {
     rt_buf_add(out, json);
 }
 
-void rt_order_run_write(rt_buf *out, const rt_order_run *run) {
-    const rt_order *o = run->order;
-    rt_buf_addf(out, "{\"order\":\"%s\"", rt_uuid_format(run->tag, o->id).s);
-    add_text(out, ",\"type\":", o->type);
-    add_text(out, ",\"task\":", o->task);
-    add_json(out, ",\"args\":", o->args);
-    add_json(out, ",\"kwargs\":", o->kwargs);
-    add_json(out, ",\"meta\":", o->meta);
-    if (o->state.len > 0) add_text(out, ",\"state\":", o->state);
+void rt_run_request_write(rt_buf *out, const rt_run_request *run) {
+    rt_buf_addf(out, "{\"order\":\"%s\"", rt_uuid_format(run->tag, run->id).s);
+    add_text(out, ",\"type\":", run->type);
+    add_text(out, ",\"task\":", run->task);
+    add_json(out, ",\"args\":", run->args);
+    add_json(out, ",\"kwargs\":", run->kwargs);
+    add_json(out, ",\"meta\":", run->meta);
+    if (run->state.len > 0) add_text(out, ",\"state\":", run->state);
     else rt_buf_add(out, RT_STR(",\"state\":null"));
     rt_buf_addf(out, ",\"attempt\":%" PRIu32 ",\"token\":\"%016" PRIx64 "\",\"deadline\":%" PRId64,
                 run->attempt, run->token, run->deadline_ms);
