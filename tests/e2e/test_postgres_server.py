@@ -153,6 +153,13 @@ def test_tables_of_a_later_version_are_used_if_they_allow_it(start_retryd, guard
         assert "the database's tables are of version 99" in refused(start_retryd, home)
 
 
+def test_a_first_start_that_was_killed_is_made_up_for(start_retryd, guarded, home, password_file):
+    """Its table of the version was made, the row that belongs in it was not."""
+    guarded.sql("CREATE TABLE retryd_schema (one smallint PRIMARY KEY, version integer NOT NULL, oldest integer NOT NULL, "
+                "tag bigint NOT NULL); ALTER TABLE retryd_schema OWNER TO keeper", database=name_of(home))
+    start_retryd(store=home).make_queue("q")
+
+
 # ---- PgBouncer -------------------------------------------------------------------------------------------------------
 
 

@@ -189,11 +189,19 @@ static rt_code migrate(PGconn *conn, const version *from, rt_err *err) {
     return run(conn, sql, err);
 }
 
+static bool has_row(PGconn *conn) {
+    PGresult *r = PQexec(conn, "SELECT one FROM retryd_schema WHERE one = 1");
+    const bool has = PQresultStatus(r) == PGRES_TUPLES_OK && PQntuples(r) == 1;
+    PQclear(r);
+    return has;
+}
+
 static rt_code open_once(PGconn *conn, uint32_t *tag, rt_err *err) {
     rt_err unused;
     version v = {0};
-    // Where the tables are, the right to make tables is not needed.
-    const bool there = run(conn, "SELECT one FROM retryd_schema WHERE one = 1", &unused) == RT_OK;
+    // Where the tables are, the right to make tables is not needed. A table without its row was left by a node that was
+    // killed in between.
+    const bool there = has_row(conn);
     rt_code code = there ? RT_OK : run(conn, FIRST, err);
     if (code == RT_OK && !there) code = insert_row(conn, err);
     if (code == RT_OK) code = run(conn, "BEGIN", err);
