@@ -63,10 +63,16 @@ static size_t place_of(int64_t slice) {
     return (size_t)(((slice % RT_CIRCUIT_SLICES) + RT_CIRCUIT_SLICES) % RT_CIRCUIT_SLICES);
 }
 
-/* Forgets what has left the window. A clock that was set back, or another length of the window: forgets all. */
+/* Is `slice` one of those whose newest is `newest`? */
+static bool is_within(int64_t newest, int64_t slice) {
+    return slice <= newest && slice > newest - RT_CIRCUIT_SLICES;
+}
+
+/* Forgets what has left the window. A clock that is behind, but within the window, is another node's. One that was set back
+ * further, or another length of the window: forgets all. */
 static void advance(rt_circuit_window *w, int64_t slice) {
+    if (is_within(w->slice, slice)) return;
     const int64_t passed = slice - w->slice;
-    if (passed == 0) return;
     if (passed < 0 || passed >= RT_CIRCUIT_SLICES) {
         *w = (rt_circuit_window){.slice = slice};
         return;
@@ -88,18 +94,38 @@ void rt_circuit_window_add(rt_circuit_window *w, const rt_circuit_settings *s, i
     w->slices[at].slow += rt_circuit_is_slow(s, took_ms);
 }
 
-bool rt_circuit_trips(const rt_circuit_window *w, const rt_circuit_settings *s, int64_t now_ms) {
+static uint32_t sum(uint32_t a, uint32_t b) { return a < UINT32_MAX - b ? a + b : UINT32_MAX; }
+
+void rt_circuit_window_merge(rt_circuit_window *w, const rt_circuit_window *more, const rt_circuit_settings *s,
+                             int64_t now_ms) {
+    advance(w, slice_at(s, now_ms));
+    if (is_within(more->slice, w->slice)) advance(w, more->slice);
+    for (int64_t slice = w->slice - RT_CIRCUIT_SLICES + 1; slice <= w->slice; slice++) {
+        if (!is_within(more->slice, slice)) continue;
+        const size_t at = place_of(slice);
+        w->slices[at].attempts = sum(w->slices[at].attempts, more->slices[at].attempts);
+        w->slices[at].failures = sum(w->slices[at].failures, more->slices[at].failures);
+        w->slices[at].slow = sum(w->slices[at].slow, more->slices[at].slow);
+    }
+}
+
+rt_circuit_counts rt_circuit_window_counts(const rt_circuit_window *w, const rt_circuit_settings *s, int64_t now_ms) {
     rt_circuit_window now = *w;
     advance(&now, slice_at(s, now_ms));
-    uint64_t attempts = 0, failures = 0, slow = 0;
+    rt_circuit_counts c = {0};
     for (size_t i = 0; i < RT_CIRCUIT_SLICES; i++) {
-        attempts += now.slices[i].attempts;
-        failures += now.slices[i].failures;
-        slow += now.slices[i].slow;
+        c.attempts += now.slices[i].attempts;
+        c.failures += now.slices[i].failures;
+        c.slow += now.slices[i].slow;
     }
-    if (attempts < s->minimum_attempts) return false;
-    if ((double)failures >= s->failure_rate * (double)attempts) return true;
-    return s->slow_call_s > 0 && (double)slow >= s->slow_call_rate * (double)attempts;
+    return c;
+}
+
+bool rt_circuit_trips(const rt_circuit_window *w, const rt_circuit_settings *s, int64_t now_ms) {
+    const rt_circuit_counts c = rt_circuit_window_counts(w, s, now_ms);
+    if (c.attempts < s->minimum_attempts) return false;
+    if ((double)c.failures >= s->failure_rate * (double)c.attempts) return true;
+    return s->slow_call_s > 0 && (double)c.slow >= s->slow_call_rate * (double)c.attempts;
 }
 
 uint32_t rt_circuit_sleep_ms(const rt_circuit_settings *s, uint32_t last_ms) {

@@ -29,7 +29,7 @@ typedef struct rt_circuit_settings {
 rt_circuit_settings rt_circuit_settings_default(void); /* enabled, as above */
 const char *rt_circuit_settings_check(const rt_circuit_settings *s); /* NULL: valid; otherwise a sentence, field and rule */
 
-/* The sliding window: counts in slices of a tenth of it. Zero-initialized: empty. In memory only. */
+/* The sliding window: counts in slices of a tenth of it. Zero-initialized: empty. */
 enum { RT_CIRCUIT_SLICES = 10 };
 typedef struct rt_circuit_window {
     struct { uint32_t attempts, failures, slow; } slices[RT_CIRCUIT_SLICES];
@@ -37,6 +37,13 @@ typedef struct rt_circuit_window {
 } rt_circuit_window;
 void rt_circuit_window_add(rt_circuit_window *w, const rt_circuit_settings *s, int64_t now_ms, bool failed,
                            uint32_t took_ms);
+/* Adds what another node has counted, which is of the same time: its clock may differ by less than the window. */
+void rt_circuit_window_merge(rt_circuit_window *w, const rt_circuit_window *more, const rt_circuit_settings *s,
+                             int64_t now_ms);
+typedef struct rt_circuit_counts {
+    uint64_t attempts, failures, slow;
+} rt_circuit_counts;
+rt_circuit_counts rt_circuit_window_counts(const rt_circuit_window *w, const rt_circuit_settings *s, int64_t now_ms);
 /* Does what the window holds open a closed circuit? */
 bool rt_circuit_trips(const rt_circuit_window *w, const rt_circuit_settings *s, int64_t now_ms);
 /* Did an answer take so long that it counts as slow? */

@@ -45,7 +45,8 @@ uint32_t rt_rate_room(const rt_rate *r, uint32_t per_s, int64_t now_ms) {
 void rt_rate_take(rt_rate *r, uint32_t per_s, int64_t now_ms) {
     if (per_s == 0) return;
     r->used = used_at(r, per_s, now_ms) + 1;
-    r->at_ms = now_ms;
+    // What was earned until then is not earned once more by a node whose clock is behind.
+    if (now_ms > r->at_ms) r->at_ms = now_ms;
 }
 
 int64_t rt_rate_next_ms(const rt_rate *r, uint32_t per_s, int64_t now_ms) {
