@@ -38,20 +38,10 @@ static rt_code room_of(rt_tx *tx, rt_call_claim *c, const rt_queue *queue, const
     *out = 0;
     c->wait.again_ms = queue->paused_until_ms == INT64_MAX ? 0 : queue->paused_until_ms;
     if (queue->paused_until_ms > tx->now_ms) return RT_OK;
-    rt_counts counts = {0};
-    if (type->concurrency > 0 || type->circuit.enabled) {
-        const rt_code code = rt_view_counts(tx->view, queue->id, &counts);
-        if (code != RT_OK) return code;
-    }
-    const uint32_t held = counts.leased > 0 ? (uint32_t)counts.leased : 0;
     uint32_t room;
-    const rt_code code = rt_brakes_room(tx, queue, type, held, &room, &c->wait.again_ms);
+    const rt_code code = rt_brakes_room(tx, queue, type, &room, &c->wait.again_ms);
     if (code != RT_OK) return code;
     if (c->wait.again_ms == INT64_MAX) c->wait.again_ms = 0;
-    if (type->concurrency > 0) {
-        const uint32_t free = type->concurrency > held ? type->concurrency - held : 0;
-        room = room < free ? room : free;
-    }
     *out = room < c->limit ? room : c->limit;
     return RT_OK;
 }
@@ -105,7 +95,7 @@ static rt_code claim(rt_tx *tx, rt_call_claim *c, const rt_queue *queue, const r
     code = rt_view_jobs(tx->view, &range, pick, p);
     for (uint32_t i = 0; i < p->old_count && code == RT_OK; i++)
         code = rt_call_give_up(tx, &p->old[i], type, RT_REASON_EXPIRED);
-    if (code == RT_OK && p->count > 0) code = rt_brakes_start(tx, queue, type);
+    if (code == RT_OK && p->count > 0) code = rt_brakes_start(tx, queue, type, p->count);
     for (uint32_t i = 0; i < p->count && code == RT_OK; i++) code = take(tx, c, &p->jobs[i]);
     if (code == RT_OK && p->count == 0 && p->old_count == SET_ASIDE_MAX) c->wait.again_ms = tx->now_ms + 1;
     return code;

@@ -91,7 +91,7 @@ static rt_code start(rt_tx *tx, const rt_job *job, rt_start *start) {
         free_call(tx, job);
         return RT_OK;
     }
-    code = rt_brakes_start(tx, &queue, &type);
+    code = rt_brakes_start(tx, &queue, &type, 1);
     return code == RT_OK ? start_attempt(tx, job, &type, start) : code;
 }
 

@@ -2,6 +2,10 @@
 
 #include <stdlib.h>
 
+#include "engine/calls/starts.h"
+
+enum { DITHER_MS = 50 };
+
 static rt_brakes closed(const rt_brakes *was, int64_t since_ms) {
     return (rt_brakes){
         .circuit_since_ms = since_ms, .pace_until_ms = was->pace_until_ms, .pace_ms = was->pace_ms};
@@ -64,40 +68,60 @@ static void half_open(rt_tx *tx, const rt_queue *queue, rt_brakes *b) {
     put_circuit(tx, queue, b);
 }
 
-rt_code rt_brakes_start(rt_tx *tx, const rt_queue *queue, const rt_call_type *type) {
-    rt_brakes b = brakes_of(tx, queue);
-    if (b.circuit != RT_CIRCUIT_OPEN) return RT_OK;
-    rt_lane_brakes look = {.stored = b, .circuit = type->circuit};
-    int64_t again_ms;
-    if (rt_lane_brakes_room(&look, 0, tx->now_ms, &again_ms) == 0) {
-        rt_lane *lane = tx->schedule == NULL ? NULL : rt_map_get(&tx->schedule->lanes, queue->id);
-        if (lane != NULL) lane->known = false;
-        return rt_fail(tx->err, RT_E_CONFLICT, 0, "the circuit is open");
-    }
-    half_open(tx, queue, &b);
-    return RT_OK;
+/* What the lane knew is out of date. */
+static rt_code refuse(rt_tx *tx, rt_id queue) {
+    rt_lane *lane = tx->schedule == NULL ? NULL : rt_map_get(&tx->schedule->lanes, queue);
+    if (lane != NULL) lane->known = false;
+    return rt_fail(tx->err, RT_E_CONFLICT, 0, "the queue's brakes are on");
 }
 
-/* The lane's brakes with what was just read; without an engine around, none that live in memory. */
-static rt_lane_brakes *know(rt_tx *tx, const rt_queue *queue, const rt_call_type *type) {
-    rt_lane *lane = tx->schedule == NULL ? NULL : rt_schedule_lane(tx->schedule, queue->id);
-    rt_lane_brakes *b = lane == NULL ? rt_arena_alloc(tx->arena, sizeof *b) : rt_schedule_brakes(lane);
-    if (b == NULL) return NULL;
-    // What the window knows is of another time: the circuit has been somewhere else meanwhile.
-    if (b->stored.circuit_since_ms != queue->brakes.circuit_since_ms) b->window = (rt_circuit_window){0};
-    b->stored = queue->brakes;
+static void set_type(const rt_tx *tx, rt_lane_brakes *b, const rt_call_type *type) {
     b->circuit = type == NULL ? (rt_circuit_settings){0} : type->circuit;
     b->rate_per_s = type == NULL ? 0 : type->rate_per_s;
     b->pull = type != NULL && type->target.len == 0;
-    return b;
+    b->shared = !tx->store->sole_owner;
+    // Alone, a lane knows what of its own is under way.
+    b->concurrency = type != NULL && (b->shared || b->pull) ? type->concurrency : 0;
 }
 
-rt_code rt_brakes_room(rt_tx *tx, const rt_queue *queue, const rt_call_type *type, uint32_t under_way,
-                       uint32_t *room, int64_t *again_ms) {
-    const rt_lane_brakes *b = know(tx, queue, type);
+rt_code rt_brakes_start(rt_tx *tx, const rt_queue *queue, const rt_call_type *type, uint32_t count) {
+    rt_brakes b = brakes_of(tx, queue);
+    rt_lane_brakes look = {.stored = b};
+    set_type(tx, &look, type);
+    if (b.circuit != RT_CIRCUIT_OPEN && !(look.shared && rt_lane_brakes_limit(&look, tx->now_ms))) return RT_OK;
+    rt_doc doc;
+    const rt_code code = rt_starts_read(tx, queue->id, &look, &doc);
+    if (code != RT_OK) return code;
+    int64_t again_ms;
+    if (rt_lane_brakes_room(&look, 0, tx->now_ms, &again_ms) < count) return refuse(tx, queue->id);
+    if (b.circuit == RT_CIRCUIT_OPEN) half_open(tx, queue, &b);
+    return rt_starts_write(tx, &doc, &look, count);
+}
+
+/* The lane's brakes with what was just read; without an engine around, none that live in memory. */
+static rt_code know(rt_tx *tx, const rt_queue *queue, const rt_call_type *type, rt_lane_brakes **out) {
+    rt_lane *lane = tx->schedule == NULL ? NULL : rt_schedule_lane(tx->schedule, queue->id);
+    rt_lane_brakes *b = lane == NULL ? rt_arena_alloc(tx->arena, sizeof *b) : rt_schedule_brakes(lane);
     if (b == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a queue's brakes");
-    *room = rt_lane_brakes_room(b, under_way, tx->now_ms, again_ms);
-    return RT_OK;
+    *out = b;
+    // What the window knows is of another time: the circuit has been somewhere else meanwhile.
+    if (b->stored.circuit_since_ms != queue->brakes.circuit_since_ms) b->window = b->untold = (rt_circuit_window){0};
+    b->stored = queue->brakes;
+    set_type(tx, b, type);
+    rt_doc unused;
+    const rt_code heard = b->shared ? rt_window_know(tx, queue->id, b) : RT_OK;
+    const rt_code code = rt_starts_read(tx, queue->id, b, &unused);
+    if (lane != NULL && !b->pull) b->others -= b->others < lane->in_flight ? b->others : lane->in_flight;
+    b->dither_ms = unused.kind == RT_DOC_NONE ? 0 : (uint32_t)rt_rng_below(tx->rng, DITHER_MS);
+    return code != RT_OK ? code : heard;
+}
+
+rt_code rt_brakes_room(rt_tx *tx, const rt_queue *queue, const rt_call_type *type, uint32_t *room,
+                       int64_t *again_ms) {
+    rt_lane_brakes *b;
+    const rt_code code = know(tx, queue, type, &b);
+    if (code == RT_OK) *room = rt_lane_brakes_room(b, 0, tx->now_ms, again_ms);
+    return code;
 }
 
 /* ---- learning ------------------------------------------------------------------------------------------ */
@@ -164,31 +188,56 @@ rt_code rt_circuit_know(rt_tx *tx, rt_lane *lane, const rt_queue *queue) {
     rt_code code = RT_E_ABSENT;
     if (queue->kind == RT_QUEUE_CALLS) code = rt_call_type_of_queue(tx, queue->id, &record, &type);
     if (code != RT_OK && code != RT_E_ABSENT) return code;
-    if (know(tx, &record, code == RT_OK ? &type : NULL) != NULL) return RT_OK;
-    return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a queue's brakes");
+    rt_lane_brakes *unused;
+    return know(tx, &record, code == RT_OK ? &type : NULL, &unused);
+}
+
+static bool learns(const rt_lane_brakes *b) {
+    return b != NULL && b->circuit.enabled && !b->tripped && b->stored.circuit == RT_CIRCUIT_CLOSED &&
+           !b->stored.forced;
 }
 
 bool rt_circuit_note(rt_lane *lane, const rt_lesson *lesson, int64_t now_ms) {
     rt_lane_brakes *b = lane->brakes;
-    if (b == NULL || b->tripped || !b->circuit.enabled) return false;
-    if (b->stored.circuit != RT_CIRCUIT_CLOSED || b->stored.forced) return false;
+    if (!learns(b)) return false;
     rt_circuit_window_add(&b->window, &b->circuit, now_ms, lesson->failed, lesson->took_ms);
-    b->tripped = rt_circuit_trips(&b->window, &b->circuit, now_ms);
-    return b->tripped;
+    if (b->shared) rt_circuit_window_add(&b->untold, &b->circuit, now_ms, lesson->failed, lesson->took_ms);
+    return rt_circuit_has_news(b, now_ms);
+}
+
+bool rt_circuit_has_news(const rt_lane_brakes *b, int64_t now_ms) {
+    if (!learns(b)) return false;
+    const bool trips = rt_circuit_trips(&b->window, &b->circuit, now_ms);
+    return b->shared ? rt_window_has_news(b, trips, now_ms) : trips;
 }
 
 static rt_code decide_trip(rt_tx *tx, rt_command *cmd) {
-    const rt_circuit_trip *c = (rt_circuit_trip *)cmd;
+    rt_circuit_trip *c = (rt_circuit_trip *)cmd;
     rt_queue queue;
     rt_call_type type;
-    const rt_code code = rt_call_type_of_queue(tx, c->queue, &queue, &type);
+    rt_code code = rt_call_type_of_queue(tx, c->queue, &queue, &type);
     if (code != RT_OK) return code == RT_E_ABSENT ? RT_OK : code;
     rt_brakes b = queue.brakes;
     if (b.circuit != RT_CIRCUIT_CLOSED || b.forced || !type.circuit.enabled) return RT_OK;
-    return open_circuit(tx, &queue, &type.circuit, &b);
+    bool trips = true;
+    if (!tx->store->sole_owner) code = rt_window_tell(tx, &queue, &type.circuit, &c->news, &trips);
+    return code == RT_OK && trips ? open_circuit(tx, &queue, &type.circuit, &b) : code;
 }
 
-void rt_circuit_trip_init(rt_circuit_trip *c) { *c = (rt_circuit_trip){.cmd = {.decide = decide_trip}}; }
+void rt_circuit_trip_begin(rt_circuit_trip *c, rt_lane *lane, int64_t now_ms) {
+    rt_lane_brakes *b = lane->brakes;
+    *c = (rt_circuit_trip){.cmd = {.decide = decide_trip}, .queue = lane->queue};
+    b->tripped = rt_circuit_trips(&b->window, &b->circuit, now_ms) &&
+                 (!b->shared || rt_window_is_heard(b, now_ms));
+    if (b->shared) rt_window_begin(b, &c->news);
+}
+
+void rt_circuit_trip_end(const rt_circuit_trip *c, rt_lane *lane, int64_t now_ms) {
+    rt_lane_brakes *b = lane->brakes;
+    if (b == NULL) return;
+    b->tripped = false;
+    if (b->shared) rt_window_end(b, c->cmd.code == RT_OK ? &c->news : NULL, now_ms);
+}
 
 /* ---- an operator's ------------------------------------------------------------------------------------- */
 

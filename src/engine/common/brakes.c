@@ -20,6 +20,17 @@ static uint32_t probes_left(const rt_lane_brakes *b, uint32_t succeeded, uint32_
     return b->circuit.probes > spent ? b->circuit.probes - spent : 0;
 }
 
+static bool closed_lately(const rt_brakes *s, int64_t now_ms) {
+    return s->circuit == RT_CIRCUIT_CLOSED && !s->forced && s->circuit_since_ms > 0 &&
+           !is_over(s->circuit_since_ms + RT_RELEASE_MS, RT_RELEASE_MS, now_ms);
+}
+
+bool rt_lane_brakes_limit(const rt_lane_brakes *b, int64_t now_ms) {
+    if (b->rate_per_s > 0 || b->concurrency > 0 || b->stored.pace_ms > 0) return true;
+    if (b->stored.circuit != RT_CIRCUIT_CLOSED) return !b->stored.forced;
+    return b->circuit.release_per_s > 0 && closed_lately(&b->stored, now_ms);
+}
+
 static uint32_t circuit_room(const rt_lane_brakes *b, uint32_t under_way, int64_t now_ms, int64_t *again_ms) {
     const rt_brakes *s = &b->stored;
     switch ((rt_circuit_state)s->circuit) {
@@ -31,9 +42,7 @@ static uint32_t circuit_room(const rt_lane_brakes *b, uint32_t under_way, int64_
     case RT_CIRCUIT_HALF_OPEN: return probes_left(b, s->probes, under_way);
     case RT_CIRCUIT_CLOSED: break;
     }
-    const bool closed_lately =
-        s->circuit_since_ms > 0 && !is_over(s->circuit_since_ms + RT_RELEASE_MS, RT_RELEASE_MS, now_ms);
-    if (s->forced || !closed_lately) return UINT32_MAX;
+    if (!closed_lately(s, now_ms)) return UINT32_MAX;
     *again_ms = rt_rate_next_ms(&b->release, b->circuit.release_per_s, now_ms);
     return rt_rate_room(&b->release, b->circuit.release_per_s, now_ms);
 }
@@ -48,16 +57,27 @@ static uint32_t pace_room(const rt_lane_brakes *b, int64_t now_ms, int64_t *agai
     return 0;
 }
 
-uint32_t rt_lane_brakes_room(const rt_lane_brakes *b, uint32_t under_way, int64_t now_ms, int64_t *again_ms) {
-    *again_ms = INT64_MAX;
-    if (b->tripped) return 0;
-    uint32_t room = circuit_room(b, under_way, now_ms, again_ms);
+static uint32_t rate_room(const rt_lane_brakes *b, int64_t now_ms, int64_t *again_ms) {
+    const uint32_t rate = rt_rate_room(&b->rate, b->rate_per_s, now_ms);
+    if (rate == 0) *again_ms = rt_rate_next_ms(&b->rate, b->rate_per_s, now_ms);
+    return rate;
+}
+
+static uint32_t all_room(const rt_lane_brakes *b, uint32_t under_way, int64_t now_ms, int64_t *again_ms) {
+    uint32_t room = b->concurrency > 0 ? b->concurrency - smaller(b->concurrency, under_way) : UINT32_MAX;
+    if (room > 0) room = smaller(room, circuit_room(b, under_way, now_ms, again_ms));
     if (room > 0) room = smaller(room, pace_room(b, now_ms, again_ms));
     if (room == 0) return 0;
     *again_ms = INT64_MAX; // it need not wait for a time
-    const uint32_t rate = rt_rate_room(&b->rate, b->rate_per_s, now_ms);
-    if (rate == 0) *again_ms = rt_rate_next_ms(&b->rate, b->rate_per_s, now_ms);
-    return smaller(room, rate);
+    return smaller(room, rate_room(b, now_ms, again_ms));
+}
+
+uint32_t rt_lane_brakes_room(const rt_lane_brakes *b, uint32_t under_way, int64_t now_ms, int64_t *again_ms) {
+    *again_ms = INT64_MAX;
+    if (b->tripped) return 0;
+    const uint32_t room = all_room(b, under_way + b->others, now_ms, again_ms);
+    if (room == 0 && *again_ms != INT64_MAX) *again_ms += b->dither_ms;
+    return room;
 }
 
 void rt_lane_brakes_started(rt_lane_brakes *b, int64_t now_ms) {
@@ -69,4 +89,6 @@ void rt_lane_brakes_started(rt_lane_brakes *b, int64_t now_ms) {
 void rt_lane_brakes_set_back(rt_lane_brakes *b, int64_t now_ms) {
     b->rate.at_ms = b->release.at_ms = now_ms;
     if (b->started_ms > now_ms) b->started_ms = now_ms;
+    b->lost_due_ms = 0;
+    b->lost_job = 0;
 }

@@ -69,6 +69,13 @@ rt_str rt_name_ids(rt_arena *arena, rt_str tenant, rt_id a, rt_id b) {
     return rt_name_key(arena, tenant, a, (rt_str){.ptr = (const char *)bytes, .len = sizeof bytes});
 }
 
+rt_str rt_name_queue(rt_arena *arena, rt_id queue) {
+    unsigned char *name = rt_arena_alloc(arena, sizeof queue);
+    if (name == NULL) return (rt_str){0};
+    rt_put_be64(name, queue);
+    return (rt_str){.ptr = (const char *)name, .len = sizeof queue};
+}
+
 rt_str rt_name_rest(rt_str doc_name) {
     rt_str tenant, rest;
     return rt_str_cut(doc_name, '\0', &tenant, &rest) ? rest : RT_STR_EMPTY;

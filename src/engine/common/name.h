@@ -22,6 +22,7 @@ rt_str rt_name_pair(rt_arena *arena, rt_str tenant, rt_str a, rt_str b); /* "<te
 rt_str rt_name_id(rt_arena *arena, rt_str tenant, rt_id id);             /* "<tenant>\0"<id> */
 rt_str rt_name_ids(rt_arena *arena, rt_str tenant, rt_id a, rt_id b);    /* "<tenant>\0"<a><b> */
 rt_str rt_name_key(rt_arena *arena, rt_str tenant, rt_id a, rt_str key); /* "<tenant>\0"<a><key> */
+rt_str rt_name_queue(rt_arena *arena, rt_id queue);                      /* <queue>: there is one of a queue */
 
 /* What stands behind the tenant. */
 rt_str rt_name_rest(rt_str doc_name);

@@ -27,18 +27,32 @@ enum {
     RT_RELEASE_MS = 60000           /* after a circuit has closed, starts are held to release_per_s so long */
 };
 
-/* What slows one queue down: as stored, by which settings, and what of it lives in memory only. */
+/* What slows one queue down: as stored, by which settings, and what is counted. With a store that only this engine takes
+ * from, counts live in memory only; otherwise they are all nodes' (calls/starts.h, calls/window.h) as last read. */
 typedef struct rt_lane_brakes {
     rt_brakes stored;
     rt_circuit_settings circuit;
     uint32_t rate_per_s;     /* 0: no limit */
+    uint32_t concurrency;    /* 0: no limit but the lane's own */
     bool pull;               /* its jobs are fetched, not started */
+    bool shared;             /* other nodes take from the queue, too */
     bool tripped;            /* the change that opens the circuit is on its way: nothing starts */
+    bool telling;            /* others are being told what was learned here */
     rt_circuit_window window;
+    rt_circuit_window untold;/* shared: what of it only this node knows */
+    int64_t told_ms;         /* shared: when others were last told; 0: never */
+    int64_t heard_ms;        /* shared: since when they know that not all goes well; 0: they do not */
     rt_rate rate, release;   /* all starts; those of the minute after closing */
     int64_t started_ms;      /* the last start; 0: none yet */
+    uint32_t others;         /* under way, but not from here */
+    int64_t lost_due_ms;     /* no lease of them that has run out is left up to here, see take.c … */
+    rt_id lost_job;          /* … and this job */
+    uint32_t dither_ms;      /* shared: waits so much longer, so that not all nodes come at the same moment */
 } rt_lane_brakes;
-/* How many attempts may start at `now_ms`, if `under_way` are. *again_ms: when it may be more (INT64_MAX: not by time). */
+/* Is anything there at `now_ms` that counts starts, or what is under way? */
+bool rt_lane_brakes_limit(const rt_lane_brakes *b, int64_t now_ms);
+/* How many attempts may start at `now_ms`, if `under_way` are here. *again_ms: when it may be more (INT64_MAX: not by
+ * time). */
 uint32_t rt_lane_brakes_room(const rt_lane_brakes *b, uint32_t under_way, int64_t now_ms, int64_t *again_ms);
 void rt_lane_brakes_started(rt_lane_brakes *b, int64_t now_ms);
 /* The clock was set back: what is counted from the past starts anew. */

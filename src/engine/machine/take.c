@@ -3,7 +3,7 @@
 #include "engine/calls/circuit.h"
 #include "engine/machine/machine.h"
 
-enum { PAGE_JOBS = 64 };
+enum { PAGE_JOBS = 64, LOST_LOOKS_MAX = 1024 };
 
 /* Jobs are copied out of the listing first: starting them writes to the batch that is being listed. */
 typedef struct page {
@@ -197,6 +197,58 @@ static bool start_page(rt_engine *e, rt_lane *lane, page *p, rt_code *code) {
     return true;
 }
 
+typedef struct search {
+    rt_engine *e;
+    rt_job found[PAGE_JOBS];
+    uint32_t count, looked_at;
+    int64_t due_ms; /* nothing is left up to here … */
+    rt_id job;      /* … and this one */
+} search;
+
+static bool add_lost(void *ctx, const rt_job *job) {
+    search *s = ctx;
+    if (job->due_ms > s->e->now_ms) return false;
+    const bool lost = job->state == RT_JOB_LEASED && rt_flights_find(&s->e->flights, job->id, 0) == NULL;
+    if (lost) s->found[s->count++] = *job;
+    if (s->count == 0) { // the first that is lost is looked at until it is settled
+        s->due_ms = job->due_ms;
+        s->job = job->id;
+    }
+    return s->count < PAGE_JOBS && ++s->looked_at < LOST_LOOKS_MAX;
+}
+
+/* Leases of others that have run out keep room from the queue until they are settled, and may stand behind all that waits for
+ * that room. They are found by when they came due, with each job looked at once. */
+static rt_code settle_others(rt_engine *e, rt_lane *lane) {
+    rt_lane_brakes *b = lane->brakes;
+    if (b == NULL || b->pull || b->others == 0) return RT_OK;
+    const rt_job_range range = {.index = RT_INDEX_DUE,
+                                .queue = lane->queue,
+                                .after_due_ms = b->lost_due_ms,
+                                .after = b->lost_job,
+                                .until_ms = e->now_ms,
+                                .want = LOST_LOOKS_MAX};
+    search s;
+    rt_code code = RT_E_AGAIN;
+    for (int round = 0; code == RT_E_AGAIN && round < RT_LOAD_ROUNDS_MAX; round++) {
+        s.e = e;
+        s.count = s.looked_at = 0;
+        s.due_ms = b->lost_due_ms;
+        s.job = b->lost_job;
+        rt_view *view = rt_store_batch(e->store, &e->err);
+        if (view == NULL) return RT_E_UNAVAILABLE;
+        code = rt_view_jobs(view, &range, add_lost, &s);
+        if (code == RT_E_AGAIN && rt_store_load(e->store, &e->err) != RT_OK) return RT_E_UNAVAILABLE;
+    }
+    if (code != RT_OK) return code;
+    b->lost_due_ms = s.due_ms;
+    b->lost_job = s.job;
+    for (uint32_t i = 0; i < s.count; i++) settle_lost(e, &s.found[i]);
+    if (s.looked_at < LOST_LOOKS_MAX) return RT_OK;
+    lane->known = false; // there are more to look at
+    return rt_schedule_wake(&e->schedule, lane->queue, e->now_ms) ? RT_OK : RT_E_NOMEM;
+}
+
 /* Nothing of the lane may start: it waits for the time when something may, or else for an outcome or a change. */
 static bool is_braked(rt_engine *e, rt_lane *lane) {
     int64_t again_ms;
@@ -218,7 +270,9 @@ rt_job_range rt_take_lane_range(const rt_lane *lane) {
 
 /* One turn of a lane; returns how many jobs it looked at. */
 static uint32_t serve(rt_engine *e, rt_lane *lane, uint32_t budget, rt_code *code) {
+    const bool anew = !lane->known;
     *code = know_lane(e, lane);
+    if (*code == RT_OK && anew) *code = settle_others(e, lane);
     if (*code != RT_OK) return 0;
     if (lane->paused_until_ms > e->now_ms) {
         lane->backlog = true;

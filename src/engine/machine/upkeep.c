@@ -149,28 +149,35 @@ static void trip_done(rt_command *cmd) {
         submit_own(e, cmd);
         return;
     }
-    rt_lane *lane = rt_map_get(&e->schedule.lanes, ((rt_circuit_trip *)cmd)->queue);
+    rt_circuit_trip *c = (rt_circuit_trip *)cmd;
+    rt_lane *lane = rt_map_get(&e->schedule.lanes, c->queue);
     if (lane != NULL) {
-        if (lane->brakes != NULL) lane->brakes->tripped = false;
+        rt_circuit_trip_end(c, lane, e->now_ms);
         rt_schedule_turn(&e->schedule, lane);
     }
     rt_waiting_wake_all(&e->waiting);
-    free(cmd);
+    free(c);
+}
+
+static void trip(rt_engine *e, rt_lane *lane) {
+    rt_circuit_trip *c = malloc(sizeof *c);
+    if (c == NULL) return; // the next failure tries again
+    rt_circuit_trip_begin(c, lane, e->now_ms);
+    c->cmd.done = trip_done;
+    c->cmd.ctx = e;
+    submit_own(e, &c->cmd);
 }
 
 void rt_upkeep_lesson(rt_engine *e, const rt_lesson *lesson) {
     rt_lane *lane = rt_map_get(&e->schedule.lanes, lesson->queue);
-    if (lane == NULL || !rt_circuit_note(lane, lesson, e->now_ms)) return;
-    rt_circuit_trip *trip = malloc(sizeof *trip);
-    if (trip == NULL) { // the next failure tries again
-        lane->brakes->tripped = false;
-        return;
-    }
-    rt_circuit_trip_init(trip);
-    trip->queue = lesson->queue;
-    trip->cmd.done = trip_done;
-    trip->cmd.ctx = e;
-    submit_own(e, &trip->cmd);
+    if (lane != NULL && rt_circuit_note(lane, lesson, e->now_ms)) trip(e, lane);
+}
+
+/* Others are told, or heard, a while after the last lesson. */
+static void look_at_circuits(rt_engine *e) {
+    size_t at = 0;
+    for (rt_lane *lane; (lane = rt_map_next(&e->schedule.lanes, &at)) != NULL;)
+        if (lane->brakes != NULL && rt_circuit_has_news(lane->brakes, e->now_ms)) trip(e, lane);
 }
 
 /* ---- expiry -------------------------------------------------------------------------------------------------------- */
@@ -364,6 +371,7 @@ static void poll_others(rt_engine *e) {
     e->ready_pending = true;
     rt_schedule_doubt(&e->schedule);
     rt_waiting_wake_all(&e->waiting);
+    look_at_circuits(e);
     if (e->now_ms < e->look_at_ms) return;
     e->look_at_ms = e->now_ms + RT_LOOK_MS;
     e->wakes_pending = true;
