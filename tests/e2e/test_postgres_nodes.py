@@ -1,8 +1,10 @@
 """Three nodes on one PostgreSQL through everything that can happen to them, and an exact account at the end; and what users
 of libpq expect: passwords from files, TLS, a pooler."""
 import collections
+import contextlib
 import itertools
 import json
+import os
 import random
 import signal
 import threading
@@ -12,10 +14,12 @@ import pytest
 import requests
 
 import events
+from network import Cable, Machine, Unavailable
 from orders import look, said, worker_type
 from policies import quick
 from postgres import Postgres
 from proxy import Proxy
+from receiver import Receiver
 from server import wait_until
 
 pytestmark = pytest.mark.postgres
@@ -23,6 +27,7 @@ PASSWORD = "open-sesame"
 CLIENTS = 64
 HARM_S = 40  # how long all goes on while nodes and database are struck
 LEASE_S = 10
+SETTINGS = {"store.postgres_statement_timeout_ms": 3000, "store.postgres_connect_timeout_ms": 2000}
 
 
 @pytest.fixture(scope="module")
@@ -48,15 +53,12 @@ def url_of(port, name, **options):
 
 
 class Site:
-    """Three nodes, each with a way of its own to the database, and what clients were told by them."""
+    """Three nodes, and what clients were told by them."""
 
-    def __init__(self, database, name, start_retryd):
-        self.database = database
-        self.proxies = [Proxy(("127.0.0.1", database.port)) for _ in range(3)]
-        settings = {"store.postgres_statement_timeout_ms": 3000, "store.postgres_connect_timeout_ms": 2000}
-        self.nodes = [start_retryd(settings, name=f"node-{i}", store=url_of(proxy.port, name))
-                      for i, proxy in enumerate(self.proxies)]
-        self.over = threading.Event()
+    def __init__(self, database, nodes, proxies=()):
+        self.database, self.nodes, self.proxies = database, nodes, proxies
+        self.over = threading.Event()  # nobody wants anything new
+        self.done = threading.Event()  # nor is anything left to be done
         self.lock = threading.Lock()
         self.told = collections.defaultdict(list)   # kind → what was acknowledged
         self.wrong = []
@@ -86,6 +88,7 @@ class Site:
         assert not any(thread.is_alive() for thread in self.threads)
 
     def close(self):
+        self.done.set()
         for proxy in self.proxies:
             proxy.close()
 
@@ -259,7 +262,7 @@ def nothing_left(client, done):
     """But for messages, which stay free until their time to live is over."""
     text = client.ask("GET", "/metrics", until=done).text
     jobs = dict(line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("retryd_jobs{"))
-    return all(jobs[f'retryd_jobs{{state="{state}"}}'] == "0" for state in ("ready", "scheduled", "leased"))
+    return all(jobs.get(f'retryd_jobs{{state="{state}"}}') == "0" for state in ("ready", "scheduled", "leased"))
 
 
 def events_left(client, done):
@@ -267,44 +270,51 @@ def events_left(client, done):
     return state["waiting"] + state["leased"]
 
 
-@pytest.mark.slow
-def test_three_nodes_lose_nothing_whatever_happens(database, fresh, start_retryd, receiver):
+def put_to_use(site, receiver):
+    """By sixty-four clients."""
     receiver.on("/hook", lambda request: 503 if request.headers["webhook-attempt"] == "1" and hash(request.message) % 5 == 0
                 else 200)
     receiver.on("/work", said("done"))
-    site = Site(database, fresh, start_retryd)
     first = site.nodes[0]
     first.make_queue("told")
     first.subscribe("told", receiver.url("/hook"), _retry_policy={**quick(2), "backoff_retries": 100})
     worker_type(first, receiver)
     events.put_type(first, "pay", policy=events.backoff(0.1))
     assert first.put("/v1/processes/clean", json={}).status_code == 200
-    done = threading.Event()
     site.run(22, post_messages)
     site.run(8, place_orders)
     site.run(12, schedule_events)
     site.run(4, wish_work)
-    site.run(10, lambda client, number: finish_events(client, 100 + number, done))
-    site.run(8, lambda client, number: work(client, 200 + number, done))
+    site.run(10, lambda client, number: finish_events(client, 100 + number, site.done))
+    site.run(8, lambda client, number: work(client, 200 + number, site.done))
     assert len(site.threads) == CLIENTS
-    begin = time.monotonic()
-    for number, harm in enumerate(HARM):
-        time.sleep(2)
-        harm(site, number % 3)
-        wait_until(lambda: all_ready(site), 60, f"all nodes to be ready again after {harm.__name__}")
-    time.sleep(max(0, HARM_S - (time.monotonic() - begin)))
+
+
+def bring_to_an_end(site, receiver):
+    """And settle accounts."""
     site.over.set()
-    try:
-        asks = Client(site, 0)
-        wait_until(lambda: events_left(asks, done) == 0, 60, "events to end")
-        wait_until(lambda: {name for name, *_ in site.told["work"]} >= set(site.told["entities"]), 60, "work to end")
-        wait_until(lambda: nothing_left(asks, done), 90, "all deliveries to end")
-        done.set()
-        site.stop()
-        account(site, receiver)
-    finally:
-        done.set()
-        site.close()
+    asks = Client(site, 0)
+    wait_until(lambda: events_left(asks, site.done) == 0, 60, "events to end")
+    wait_until(lambda: {name for name, *_ in site.told["work"]} >= set(site.told["entities"]), 60, "work to end")
+    wait_until(lambda: nothing_left(asks, site.done), 90, "all deliveries to end")
+    site.done.set()
+    site.stop()
+    account(site, receiver)
+
+
+@pytest.mark.slow
+def test_three_nodes_lose_nothing_whatever_happens(database, fresh, start_retryd, receiver):
+    proxies = [Proxy(("127.0.0.1", database.port)) for _ in range(3)]
+    nodes = [start_retryd(SETTINGS, name=f"node-{i}", store=url_of(proxy.port, fresh)) for i, proxy in enumerate(proxies)]
+    with contextlib.closing(Site(database, nodes, proxies)) as site:
+        put_to_use(site, receiver)
+        begin = time.monotonic()
+        for number, harm in enumerate(HARM):
+            time.sleep(2)
+            harm(site, number % 3)
+            wait_until(lambda: all_ready(site), 60, f"all nodes to be ready again after {harm.__name__}")
+        time.sleep(max(0, HARM_S - (time.monotonic() - begin)))
+        bring_to_an_end(site, receiver)
 
 
 def account(site, receiver):
@@ -348,6 +358,79 @@ def account(site, receiver):
             assert ended < began, f"two workers at {entity}"
     for each in site.nodes:
         assert PASSWORD not in each.log()
+
+
+# ---- a cable that is cut ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def machines():
+    """Two of them, with a cable to the database, which is on the first, and another one for all else."""
+    made = []
+    try:
+        try:
+            made += [Machine(), Machine()]
+            cable = Cable(*made, "store", "10.77.0.1", "10.77.0.2")
+            Cable(*made, "rest", "10.77.1.1", "10.77.1.2")
+        except Unavailable as why:
+            pytest.skip(f"no network namespaces: {why}")
+        yield (*made, cable)
+    finally:
+        for machine in made:
+            machine.close()
+
+
+@pytest.fixture
+def linked(machines):
+    """PostgreSQL on the first machine, for both."""
+    with machines[0]:
+        server = Postgres(tcp=True, settings=["listen_addresses=127.0.0.1,10.77.0.1"])
+    with server:
+        with open(os.path.join(server.data, "pg_hba.conf"), "a", encoding="utf-8") as hba:
+            hba.write("host all all 10.77.0.0/24 trust\n")
+        server.sql("SELECT pg_reload_conf()")
+        yield server
+
+
+def check_cut_off(site):
+    """A node that is cut off says so, does not keep anybody waiting, and goes on by itself."""
+    near, _, far = site.nodes
+    wait_until(lambda: far.get("/readyz").status_code == 503, 30, "a node to notice that it is cut off")
+    told = len(site.told["messages"])
+    for _ in range(10):
+        begin = time.monotonic()
+        assert far.get("/healthz").status_code == 200
+        assert time.monotonic() - begin < 2
+    answer = far.post("/v2/queues/told/messages", json={"messages": [{"body": "lost", "ttl": 60}]})
+    assert answer.status_code == 503 and int(answer.headers["Retry-After"]) > 0
+    time.sleep(LEASE_S + 3)  # what it had under way is the others' now
+    assert far.get("/readyz").status_code == 503 and near.get("/readyz").status_code == 200
+    assert len(site.told["messages"]) > told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cut, mend", [(Cable.unplug, Cable.plug), (Cable.lose, Cable.find)], ids=["unplugged", "lost"])
+def test_a_node_whose_cable_is_cut_loses_nothing(machines, linked, start_retryd, cut, mend):
+    here, there, cable = machines
+    settings = {**SETTINGS, "delivery.allow_networks": "10.77.1.0/24"}
+
+    def start(name, host):
+        return start_retryd(settings, name=name, store=f"postgresql://retryd@{host}:{linked.port}/retryd",
+                            flags=["--listen", "10.77.1.2:0" if name == "far" else "10.77.1.1:0", "--insecure"])
+
+    with here, contextlib.closing(Receiver(host="10.77.1.1")) as receiver:
+        nodes = [start("near", "127.0.0.1"), start("nearer", "127.0.0.1")]
+        with there:
+            nodes.append(start("far", "10.77.0.1"))
+        with contextlib.closing(Site(linked, nodes)) as site:
+            put_to_use(site, receiver)
+            time.sleep(3)
+            cut(cable)
+            check_cut_off(site)
+            mend(cable)
+            wait_until(lambda: all_ready(site), 60, "all nodes to be ready again")
+            time.sleep(3)
+            bring_to_an_end(site, receiver)
 
 
 # ---- one thing at a time ---------------------------------------------------------------------------------------------
