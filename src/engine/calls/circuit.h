@@ -39,11 +39,11 @@ struct rt_engine;
 bool rt_circuit_has_brakes(const rt_queue *queue); /* false: nothing but a pause slows it down */
 /* Reads what slows the lane's queue down. */
 rt_code rt_circuit_know(rt_tx *tx, rt_lane *lane, const rt_queue *queue);
-/* What an attempt taught is durable: into the window of its queue. True: an rt_circuit_trip is to be submitted now. */
+/* What an attempt taught is durable: into the window of its queue. True: an rt_circuit_trip is to be submitted. */
 bool rt_circuit_note(rt_lane *lane, const rt_lesson *lesson, int64_t now_ms);
 /* The same, without a lesson: time has passed. */
 bool rt_circuit_has_news(const rt_lane_brakes *b, int64_t now_ms);
-/* Tells other nodes what was learned, and opens the circuit of `queue` if that is enough, unless it was done meanwhile, or is
+/* Tells other nodes what was learned, and opens the circuit of `queue` if that is enough, unless that was done meanwhile, or
  * forbidden. */
 typedef struct rt_circuit_trip {
     rt_command cmd;

@@ -217,8 +217,8 @@ static bool add_lost(void *ctx, const rt_job *job) {
     return s->count < PAGE_JOBS && ++s->looked_at < LOST_LOOKS_MAX;
 }
 
-/* Leases of others that have run out keep room from the queue until they are settled, and may stand behind all that waits for
- * that room. They are found by when they came due, with each job looked at once. */
+/* Leases of others that have run out keep room from the queue until they are settled, and may stand behind all that waits
+ * for that room. They are found by when they came due, with each job looked at once. */
 static rt_code settle_others(rt_engine *e, rt_lane *lane) {
     rt_lane_brakes *b = lane->brakes;
     if (b == NULL || b->pull || b->others == 0) return RT_OK;

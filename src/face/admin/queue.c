@@ -18,7 +18,7 @@ static const char *kind_name(const rt_queue *q) {
     return "unknown";
 }
 
-static json_t *line_json(const rt_exchange *x, const rt_queue_line *line) {
+static json_t *line_json(const rt_exchange *x, rt_view *v, const rt_queue_line *line) {
     const rt_queue *q = &line->queue;
     const rt_counts *c = &line->counts;
     return json_pack("{s:o, s:s%, s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "id",
@@ -28,11 +28,12 @@ static json_t *line_json(const rt_exchange *x, const rt_queue_line *line) {
                      (json_int_t)c->scheduled, "free", (json_int_t)c->free, "leased", (json_int_t)c->leased, "dead",
                      (json_int_t)c->dead, "done", (json_int_t)c->done, "bytes", (json_int_t)c->bytes, "oldest",
                      rt_json_time(line->oldest_ms), "next_due", rt_json_time(line->next_due_ms), "circuit",
-                     rt_json_circuit(&q->brakes), "pace", rt_json_pace(&q->brakes));
+                     rt_json_circuit(x, v, q), "pace", rt_json_pace(&q->brakes));
 }
 
 typedef struct listing {
     rt_exchange *x;
+    rt_view *view;
     json_t *array;
     int64_t left;
     rt_id last;
@@ -41,7 +42,7 @@ typedef struct listing {
 static bool add_line(void *ctx, const rt_queue_line *line) {
     listing *l = ctx;
     l->last = line->queue.id;
-    if (json_array_append_new(l->array, line_json(l->x, line)) != 0) return false;
+    if (json_array_append_new(l->array, line_json(l->x, l->view, line)) != 0) return false;
     return --l->left > 0;
 }
 
@@ -57,6 +58,7 @@ void rt_page_queue_list(rt_exchange *x) {
     }
     rt_view *v = rt_problem_view(x);
     if (v == NULL) return;
+    l.view = v;
     l.array = json_array();
     const rt_code code = rt_read_queue_lines(v, after, add_line, &l);
     rt_view_close(v);
@@ -91,7 +93,7 @@ void rt_page_queue_get(rt_exchange *x) {
     if (v == NULL) return;
     rt_queue_line line;
     const rt_code code = rt_read_queue_line(v, id, &line);
-    json_t *json = code == RT_OK ? line_json(x, &line) : NULL; // its name is the view's
+    json_t *json = code == RT_OK ? line_json(x, v, &line) : NULL; // its name is the view's
     rt_view_close(v);
     if (code == RT_OK) rt_reply_json(x, 200, json);
     else rt_problem_of(x, code, NULL, "queue");
@@ -154,7 +156,7 @@ static void forced(rt_exchange *x, rt_command *cmd) {
     if (v == NULL) return;
     const rt_code code = rt_read_queue_line(v, c->id, &line);
     json_t *json = code != RT_OK ? NULL : json_pack("{s:o, s:o}", "id", rt_json_id(x, c->id), "circuit",
-                                                    rt_json_circuit(&line.queue.brakes));
+                                                    rt_json_circuit(x, v, &line.queue));
     rt_view_close(v);
     if (code == RT_OK) rt_reply_json(x, 200, json);
     else rt_problem_of(x, code, NULL, "queue");

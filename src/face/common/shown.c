@@ -2,6 +2,7 @@
 
 #include "engine/calls/call_read.h"
 #include "engine/calls/line.h"
+#include "engine/calls/window.h"
 #include "face/common/fields.h"
 #include "face/common/problem.h"
 
@@ -86,13 +87,23 @@ json_t *rt_json_event(const rt_exchange *x, const rt_event *e) {
 
 /* ---- brakes ---------------------------------------------------------------------------------------- */
 
-json_t *rt_json_circuit(const rt_brakes *b) {
+/* What all nodes have counted together. */
+static json_t *window_json(const rt_exchange *x, rt_view *v, const rt_queue *queue) {
+    rt_circuit_counts c;
+    if (queue->kind != RT_QUEUE_CALLS) return json_null();
+    if (rt_read_window(v, queue, rt_api_of(x)->now_ms(), &c) != RT_OK) return json_null();
+    return json_pack("{s:I, s:I, s:I}", "attempts", (json_int_t)c.attempts, "failures", (json_int_t)c.failures,
+                     "slow", (json_int_t)c.slow);
+}
+
+json_t *rt_json_circuit(const rt_exchange *x, rt_view *v, const rt_queue *queue) {
+    const rt_brakes *b = &queue->brakes;
     const bool open = b->circuit == RT_CIRCUIT_OPEN;
-    return json_pack("{s:s, s:b, s:o, s:o, s:o, s:I, s:i}", "state",
+    return json_pack("{s:s, s:b, s:o, s:o, s:o, s:I, s:i, s:o}", "state",
                      rt_circuit_state_name((rt_circuit_state)b->circuit), "forced", b->forced != 0, "since",
                      rt_json_time(b->circuit_since_ms), "until", rt_json_time(open ? b->circuit_until_ms : 0),
                      "opened", rt_json_time(b->opened_ms), "sleep_ms", (json_int_t)b->sleep_ms, "probes",
-                     (int)b->probes);
+                     (int)b->probes, "window", window_json(x, v, queue));
 }
 
 json_t *rt_json_pace(const rt_brakes *b) {

@@ -10,8 +10,9 @@
 json_t *rt_json_job(const rt_exchange *x, rt_view *v, const rt_job *job, rt_str queue);
 /* A line of history. */
 json_t *rt_json_event(const rt_exchange *x, const rt_event *e);
-/* {"state", "forced", "since", "until", "opened", "sleep_ms", "probes"} of a queue's circuit. */
-json_t *rt_json_circuit(const rt_brakes *b);
+/* {"state", "forced", "since", "until", "opened", "sleep_ms", "probes", "window"} of the circuit of a queue that the view
+ * shows. */
+json_t *rt_json_circuit(const rt_exchange *x, rt_view *v, const rt_queue *queue);
 /* {"delay_ms", "until"} */
 json_t *rt_json_pace(const rt_brakes *b);
 

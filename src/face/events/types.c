@@ -28,14 +28,14 @@ static void set_etag(rt_exchange *x, uint64_t version) {
 }
 
 /* How its events fare. */
-static json_t *state_json(rt_view *v, rt_id queue) {
+static json_t *state_json(const rt_exchange *x, rt_view *v, rt_id queue) {
     rt_queue_line line;
     if (rt_read_queue_line(v, queue, &line) != RT_OK) return json_null();
     const rt_counts *c = &line.counts;
     return json_pack("{s:I, s:I, s:I, s:I, s:o, s:o}", "waiting",
                      (json_int_t)(c->ready + c->scheduled + c->free), "leased", (json_int_t)c->leased, "dead",
                      (json_int_t)c->dead, "done", (json_int_t)c->done, "circuit",
-                     rt_json_circuit(&line.queue.brakes), "pace", rt_json_pace(&line.queue.brakes));
+                     rt_json_circuit(x, v, &line.queue), "pace", rt_json_pace(&line.queue.brakes));
 }
 
 void rt_page_type_get(rt_exchange *x) {
@@ -47,7 +47,7 @@ void rt_page_type_get(rt_exchange *x) {
     if (v == NULL) return;
     const rt_code code = rt_read_call_type(v, rt_exchange_arena(x), rt_tenant_of(x), name, &type, &version);
     json_t *json = code == RT_OK ? shown(x, name, &type, version) : NULL;
-    if (json != NULL) (void)json_object_set_new(json, "state", state_json(v, type.queue));
+    if (json != NULL) (void)json_object_set_new(json, "state", state_json(x, v, type.queue));
     rt_view_close(v);
     if (code != RT_OK) {
         rt_problem_of(x, code, NULL, "event type");
