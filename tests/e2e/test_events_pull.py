@@ -177,6 +177,21 @@ def test_a_lease_that_runs_out_is_a_failed_attempt(retryd):
     end(retryd, second, "finish", status=409)
 
 
+def test_what_is_too_old_is_dead_although_nobody_comes_for_it(retryd):
+    put_type(retryd, "t", policy={"maximum_age": 1})
+    put_type(retryd, "held", policy={"maximum_age": 1}, target={"url": "http://127.0.0.1:9/"})
+    assert retryd.post("/v1/queues/held/circuit", json={"state": "open"}).status_code == 200
+    begin = time.monotonic()
+    waiting = [schedule(retryd, "t"), schedule(retryd, "t", Order_Key="o"), schedule(retryd, "t", Order_Key="o"),
+               schedule(retryd, "t", Deliver_After=60), schedule(retryd, "held")]
+    assert retryd.job(waiting[0])["expires"] is not None
+    dead = retryd.wait_dead(len(waiting), timeout=10)
+    assert 1 <= time.monotonic() - begin < 3
+    assert {job["id"] for job in dead} == set(waiting)
+    assert {(job["reason"], job["attempts"]) for job in dead} == {("expired", 0)}
+    assert claim(retryd, "t") == []
+
+
 def test_leases_outlive_kill_9(start_retryd):
     retryd = start_retryd()
     put_type(retryd, "t", policy=backoff(1))

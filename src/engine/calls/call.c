@@ -136,6 +136,7 @@ static rt_code insert(rt_tx *tx, const rt_call_type *type, const rt_call *call, 
     // Fixed for good: a type that gets more of them moves nothing.
     if (type->buckets > 1)
         job.bucket = (uint16_t)((ordered ? job.key_hash : rt_hash_u64(job.id)) % type->buckets);
+    rt_call_note_age(&job, type);
     rt_call_place(tx, &job, due_ms);
     if (due_ms <= tx->now_ms && !(job.flags & RT_JOB_PULL)) rt_job_place(tx, &job);
     if (ordered) code = rt_line_join(tx, &job);
@@ -170,6 +171,7 @@ rt_code rt_call_redrive(rt_tx *tx, const rt_job *was, bool *there) {
     now.generation++;
     now.placed_ms = tx->now_ms; // or it would die of its age again at once
     now.flags = RT_JOB_CALL | (type.target.len == 0 ? RT_JOB_PULL : 0); // as the type is now
+    rt_call_note_age(&now, &type);
     rt_call_place(tx, &now, tx->now_ms);
     if (now.key_hash != 0) code = rt_line_join(tx, &now);
     rt_tx_event(tx, &now, (rt_event){.type = RT_EVENT_REDRIVEN});

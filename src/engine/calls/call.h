@@ -55,6 +55,9 @@ rt_code rt_call_continue(rt_tx *tx, const rt_call_type *type, rt_str type_name, 
 
 /* A dead call is tried afresh, as its type is now. *there false: its type is gone, nothing was done. */
 rt_code rt_call_redrive(rt_tx *tx, const rt_job *was, bool *there);
+/* The age that its job notes has come: dead, if it is too old by its type as it is now and nobody is at it. *left: its line
+ * has moved within this change already; it is for another one. */
+rt_code rt_call_expire(rt_tx *tx, const rt_job *job, bool *left);
 /* Ends it, wherever it stands. */
 rt_code rt_call_delete(rt_tx *tx, const rt_job *job);
 

@@ -34,8 +34,8 @@ void rt_call_claim_give_back(rt_call_claim *c);
 
 typedef enum rt_call_verb { RT_CALL_FINISH, RT_CALL_FAIL, RT_CALL_RELEASE, RT_CALL_EXTEND } rt_call_verb;
 /* RT_E_ABSENT: no such call; RT_E_FENCED: the token does not hold it (any more). A repeated finish, fail or release of
- * the same holder gets the same answer. FAIL: `error` goes into the history; `give_up`: no further attempt, to the dead letters;
- * retry_after_ms >= 0: not before, as Retry-After. RELEASE: free again, and no attempt was made. */
+ * the same holder gets the same answer. FAIL: `error` goes into the history; `give_up`: no further attempt, to the
+ * dead letters; retry_after_ms >= 0: not before, as Retry-After. RELEASE: free again, and no attempt was made. */
 typedef struct rt_call_end {
     rt_command cmd;
     rt_str tenant;

@@ -55,9 +55,10 @@ static rt_code fail(rt_tx *tx, rt_call_end *c, const held *h) {
     return over(tx, h, &news, &c->until_ms);
 }
 
-static void release(rt_tx *tx, const rt_job *job, const rt_lease *lease) {
+static void release(rt_tx *tx, const rt_job *job, const rt_lease *lease, const rt_call_type *type) {
     rt_job now = *job; // its lease stays noted, for who asks again
     now.state = RT_JOB_FREE;
+    rt_call_note_age(&now, type);
     now.due_ms = tx->now_ms;
     rt_tx_event(tx, &now, (rt_event){.type = RT_EVENT_RELEASED});
     rt_tx_update_job(tx, job, &now);
@@ -122,7 +123,7 @@ static rt_code end(rt_tx *tx, rt_call_end *c) {
     switch (c->verb) {
     case RT_CALL_FINISH: return finish(tx, &h);
     case RT_CALL_FAIL: return fail(tx, c, &h);
-    case RT_CALL_RELEASE: release(tx, &h.job, &h.lease); return RT_OK;
+    case RT_CALL_RELEASE: release(tx, &h.job, &h.lease, &h.type); return RT_OK;
     case RT_CALL_EXTEND: return extend(tx, c, &h);
     }
     return RT_E_INVALID;
@@ -185,10 +186,13 @@ void rt_call_end_init(rt_call_end *c) {
 static rt_code give_back(rt_tx *tx, const rt_claimed_call *claimed) {
     rt_job job;
     rt_lease lease;
+    rt_queue queue;
+    rt_call_type type;
     rt_code code = rt_view_job(tx->view, claimed->job.id, &job);
     if (code == RT_OK && (job.state != RT_JOB_LEASED || job.lease != claimed->token)) code = RT_E_ABSENT;
     if (code == RT_OK) code = rt_view_lease(tx->view, claimed->token, &lease);
-    if (code == RT_OK) release(tx, &job, &lease);
+    if (code == RT_OK) code = rt_call_type_of_queue(tx, job.queue, &queue, &type);
+    if (code == RT_OK) release(tx, &job, &lease, &type);
     return code == RT_E_ABSENT ? RT_OK : code;
 }
 

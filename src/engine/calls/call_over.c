@@ -51,6 +51,7 @@ static rt_code finish(rt_tx *tx, const rt_job *job, uint64_t holder, rt_event la
     now.attempt = last.attempt;
     now.lease = holder;
     now.due_ms = 0;
+    now.expires_ms = 0;
     last.type = RT_EVENT_DELIVERED;
     last.reason = RT_REASON_DELIVERED;
     rt_tx_event(tx, &now, last);
@@ -98,6 +99,7 @@ static rt_code die(rt_tx *tx, const rt_job *job, const rt_call_type *type, rt_re
     now.reason = (uint8_t)reason;
     now.lease = holder;
     now.due_ms = 0;
+    now.expires_ms = 0;
     if (last.attempt > 0) now.attempt = last.attempt;
     last.type = RT_EVENT_DEAD;
     if (last.reason == RT_REASON_NONE) last.reason = (uint8_t)reason;
@@ -128,6 +130,7 @@ static void retry(rt_tx *tx, const rt_job *job, const rt_call_type *type, const 
     now.attempt = last.attempt;
     now.interval_ms = n->interval_ms < UINT32_MAX ? (uint32_t)n->interval_ms : UINT32_MAX;
     now.lease = news->holder;
+    rt_call_note_age(&now, type);
     if ((job->flags & RT_JOB_PULL) && due_ms <= tx->now_ms) now.state = RT_JOB_FREE;
     last.type = RT_EVENT_ATTEMPT;
     last.delay_ms = n->delay_ms < UINT32_MAX ? (uint32_t)n->delay_ms : UINT32_MAX;

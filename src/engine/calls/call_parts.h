@@ -7,6 +7,9 @@
  * time. */
 void rt_call_place(rt_tx *tx, rt_job *job, int64_t due_ms);
 
+/* A call that waits, or is about to, notes when it will be too old by its type. */
+void rt_call_note_age(rt_job *job, const rt_call_type *type);
+
 /* An attempt is over. What that means for the call is the policy's. */
 typedef struct rt_call_news {
     rt_verdict verdict;

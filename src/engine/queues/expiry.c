@@ -30,10 +30,11 @@ static bool add(void *ctx, const rt_expiry *expiry) {
     return !p->no_memory;
 }
 
-static rt_code end_job(rt_tx *tx, rt_id id) {
+static rt_code end_job(rt_tx *tx, rt_id id, bool *left) {
     rt_job job;
     const rt_code code = rt_view_job(tx->view, id, &job);
     if (code != RT_OK) return code;
+    if (job.flags & RT_JOB_CALL) return rt_call_expire(tx, &job, left);
     if (job.state != RT_JOB_DEAD && job.state != RT_JOB_DONE) rt_job_end(tx, &job, RT_REASON_EXPIRED);
     return RT_OK;
 }
@@ -74,7 +75,7 @@ static rt_code end_doc(rt_tx *tx, const rt_expiry *entry, bool *left) {
 /* *left: it is not over yet, the next step goes on with it. */
 static rt_code end_entry(rt_tx *tx, const rt_expiry *entry, bool *left) {
     switch (entry->kind) {
-    case RT_EXPIRY_JOB: return end_job(tx, entry->id);
+    case RT_EXPIRY_JOB: return end_job(tx, entry->id, left);
     case RT_EXPIRY_LEASE: return end_lease(tx, entry->id, left);
     case RT_EXPIRY_DOC: return end_doc(tx, entry, left);
     }

@@ -6,8 +6,8 @@
 enum { RT_EXPIRY_SLICE = 64 }; /* ends in one change */
 
 /* Ends up to RT_EXPIRY_SLICE of what is over at the step's time, oldest first: a message ends as `expired`, a
- * claim frees its messages, a subscription is removed as if it had been deleted, a session releases its work, any other
- * document goes. */
+ * claim frees its messages, a subscription is removed as if it had been deleted, a session releases its work, a call
+ * that is too old is dead, any other document goes. */
 typedef struct rt_expiry_step {
     rt_command cmd;
     uint32_t count;  /* out: how many ended */

@@ -17,8 +17,9 @@ typedef struct patched_end {
 /* RFC 7396. On the engine's thread; patches and values are small, see RT_ENTITY_VALUE_MAX. */
 static rt_code apply_patch(void *ctx, rt_arena *arena, rt_str value, rt_str *out, rt_err *err) {
     const patched_end *p = ctx;
-    json_t *patch = json_loadb(p->patch.ptr, p->patch.len, JSON_ALLOW_NUL, NULL);
-    json_t *target = value.len == 0 ? json_object() : json_loadb(value.ptr, value.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
+    const size_t any = JSON_DECODE_ANY | JSON_ALLOW_NUL;
+    json_t *patch = json_loadb(p->patch.ptr, p->patch.len, any, NULL);
+    json_t *target = value.len == 0 ? json_object() : json_loadb(value.ptr, value.len, any, NULL);
     json_t *merged = patch == NULL || target == NULL ? NULL : rt_json_merge(target, patch);
     char *text = merged == NULL ? NULL : json_dumps(merged, JSON_COMPACT | JSON_ENCODE_ANY);
     if (text != NULL) *out = rt_arena_dup(arena, rt_str_of(text));

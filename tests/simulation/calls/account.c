@@ -142,6 +142,8 @@ static bool tell(void *ctx, const rt_event *e) {
     if (e->type == RT_EVENT_DELIVERED) c->state = RT_JOB_DONE;
     if (e->type == RT_EVENT_DEAD) {
         MUST(f, alive, "call %" PRIx64 ": dies twice", e->job);
+        MUST(f, e->reason != RT_REASON_EXPIRED || e->at_ms >= c->job.placed_ms + MAXIMUM_AGE_S * 1000,
+             "call %" PRIx64 ": dies before its age", e->job);
         c->state = RT_JOB_DEAD;
     }
     if (e->type == RT_EVENT_MOVED) {

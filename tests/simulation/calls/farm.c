@@ -33,6 +33,7 @@ rt_call_type type_like(uint32_t type) {
     t.delivery.maximum_delay_s = 6;
     t.delivery.backoff_retries = 3;
     t.delivery.respect_retry_after = true;
+    t.delivery.maximum_age_s = type == 1 || type == 3 ? MAXIMUM_AGE_S : 0;
     t.circuit.minimum_attempts = 5;
     t.circuit.sleep_s = 2;
     t.circuit.maximum_sleep_s = 10;

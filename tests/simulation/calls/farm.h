@@ -25,6 +25,7 @@ enum {
     ITEMS_MAX = 4,       /* of one request */
     RATED_TYPE = 3,
     RATE_PER_S = 5,
+    MAXIMUM_AGE_S = 40, /* of some types */
     FETCHED_MAX = 64,
     ACTIVE_MS = 60000    /* virtual; faults stop then */
 };
