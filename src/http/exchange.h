@@ -62,7 +62,7 @@ enum rt_route_flags {
      * and at once, with what is at hand. */
     RT_IMPATIENT = 2
 };
-enum { RT_IMPATIENT_MS = 1000 };
+enum { RT_IMPATIENT_MS = 3000 };
 
 typedef struct rt_route {
     const char *method; /* "GET", …; HEAD only if listed; OPTIONS that is not listed answers 200 with Allow */
