@@ -414,7 +414,7 @@ int rt_serve(const rt_serve_options *options) {
     const sigset_t set = stop_signals();
     (void)pthread_sigmask(SIG_BLOCK, &set, NULL);
     rt_code code = read_settings(s, options->insecure, &err);
-    if (code == RT_OK) code = rt_serve_store_open(s->config, options->store, &s->store, &err);
+    if (code == RT_OK) code = rt_serve_store_open(s->config, options->store, &s->log, &s->store, &err);
     if (code == RT_OK) code = rt_copy_check_whole(s->store, &err);
     const bool usage = code == RT_E_INVALID || code == RT_E_FORBIDDEN;
     if (code == RT_OK) code = open_engine(s, &err);

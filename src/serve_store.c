@@ -1,5 +1,6 @@
 #include "serve_store.h"
 
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +40,7 @@ static rt_code open_lmdb(const rt_config *c, const char *dir, rt_store **out, rt
 /* A tool has no requests that could wait together. */
 typedef struct claim {
     bool tool, force;
+    const rt_log *log; /* NULL: none */
 } claim;
 
 static rt_code open_postgres(const rt_config *c, const char *url, claim by, rt_store **out, rt_err *err) {
@@ -56,8 +58,20 @@ static rt_code open_postgres(const rt_config *c, const char *url, claim by, rt_s
     return rt_store_postgres_open(&cfg, out, err);
 }
 
+static void log_kafka(void *ctx, bool grave, rt_str text) {
+    const rt_log_field fields[] = {{.key = "message", .text = text}};
+    if (ctx != NULL) rt_log_write(ctx, grave ? RT_LOG_WARN : RT_LOG_INFO, "kafka_store", fields, 1);
+}
+
+/* Signals are blocked before the first thread is made, and there is nobody yet who takes them. */
+static bool is_told_to_stop(void *ctx) {
+    (void)ctx;
+    sigset_t set;
+    return sigpending(&set) == 0 && (sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGINT) == 1);
+}
+
 /* "BROKERS/PREFIX". */
-static rt_code open_kafka(const rt_config *c, rt_str text, rt_store **out, rt_err *err) {
+static rt_code open_kafka(const rt_config *c, rt_str text, claim by, rt_store **out, rt_err *err) {
     rt_str brokers;
     rt_str prefix;
     rt_buf properties = {0};
@@ -81,6 +95,9 @@ static rt_code open_kafka(const rt_config *c, rt_str text, rt_store **out, rt_er
         .replication = (uint32_t)c->kafka_replication,
         .create_topics = c->kafka_create_topics,
         .kept_ms = (int64_t)c->kafka_journal_kept_seconds * 1000,
+        .say = log_kafka,
+        .give_up = is_told_to_stop,
+        .ctx = (void *)(uintptr_t)by.log, // only read
     };
     if (code == RT_OK) code = rt_store_kafka_open(&cfg, out, err);
     if (properties.ptr != NULL) explicit_bzero(properties.ptr, properties.cap);
@@ -121,7 +138,7 @@ static rt_code open_url(const rt_config *config, const char *url, claim by, rt_s
     } else if (rt_str_starts(text, lmdb) && text.len > lmdb.len) {
         code = open_lmdb(config, url + lmdb.len, out, err);
     } else if (rt_str_starts(text, kafka)) {
-        code = open_kafka(config, rt_str_of(url + kafka.len), out, err);
+        code = open_kafka(config, rt_str_of(url + kafka.len), by, out, err);
     } else if (rt_str_starts(text, plugin) && text.len > plugin.len) {
         code = open_plugin(config, rt_str_of(url + plugin.len), out, err);
     } else { // not repeated: what is mistyped may hold a password
@@ -131,8 +148,8 @@ static rt_code open_url(const rt_config *config, const char *url, claim by, rt_s
     return code;
 }
 
-rt_code rt_serve_store_open(const rt_config *config, const char *url, rt_store **out, rt_err *err) {
-    const rt_code code = open_url(config, url, (claim){.tool = false}, out, err);
+rt_code rt_serve_store_open(const rt_config *config, const char *url, const rt_log *log, rt_store **out, rt_err *err) {
+    const rt_code code = open_url(config, url, (claim){.log = log}, out, err);
     if (code == RT_OK && (*out)->ops->now_ms != NULL) atomic_store(&clock_store, *out);
     return code;
 }

@@ -80,6 +80,10 @@ static void on_error(rd_kafka_t *rk, int error, const char *text, void *opaque) 
 
 rt_code rt_kafka_conf(const rt_kafka *k, const rt_kafka_property own[], size_t count, rd_kafka_conf_t **out,
                       rt_err *err) {
+    // librdkafka would take it for a part of the host's name, and say it aloud.
+    if (strchr(k->brokers, '@') != NULL)
+        return rt_fail(err, RT_E_INVALID, 0,
+                       "Kafka's brokers are HOST:PORT,…: name and password belong in kafka.properties_file");
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     if (conf == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "rd_kafka_conf_new");
     rd_kafka_conf_set_log_cb(conf, on_log);

@@ -105,9 +105,9 @@ def free_port():
 
 
 class Broker:
-    """`address` stays the same over restarts."""
+    """`address` stays the same over restarts. `more`: lines of its properties file, in place of those that they name."""
 
-    def __init__(self):
+    def __init__(self, more=""):
         self.jars = fetch()
         self.folder = tempfile.mkdtemp(prefix="retryd-kafka-")
         self.log_path = os.path.join(self.folder, "kafka.out")
@@ -115,7 +115,8 @@ class Broker:
         self.port = free_port()
         self.address = f"127.0.0.1:{self.port}"
         self.write("log4j.properties", LOGGING)
-        self.write("server.properties", PROPERTIES.format(broker=self.port, controller=free_port(), folder=self.folder))
+        properties = (PROPERTIES + more).format(broker=self.port, controller=free_port(), folder=self.folder)
+        self.write("server.properties", properties)
         self.java("kafka.tools.StorageTool", "format", "-t", CLUSTER, "-c", os.path.join(self.folder, "server.properties"))
 
     def write(self, name, text):

@@ -83,11 +83,15 @@ class Retryd:
                 line += ["--set", f"{name}={value}"]
         return line + self.flags
 
-    def start(self, timeout=30.0):
-        begin = os.path.getsize(self.log_path) if os.path.exists(self.log_path) else 0
+    def launch(self):
+        """The process, which may not come to serve."""
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(self.command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                             preexec_fn=die_with_parent)
+
+    def start(self, timeout=30.0):
+        begin = os.path.getsize(self.log_path) if os.path.exists(self.log_path) else 0
+        self.launch()
 
         def ready():
             if self.process.poll() is not None:

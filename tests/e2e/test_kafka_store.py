@@ -11,24 +11,11 @@ import time
 import pytest
 import requests
 
-from events import backoff, claim, end, put_type, schedule, wait_state
-from server import Retryd, wait_until
+from events import backoff, claim, end, moment, put_type, schedule, state, wait_circuit, wait_state
+from kafka_node import nodes, rows
+from server import wait_until
 
 NAMES = itertools.count()
-
-
-class Node(Retryd):
-    """One of several on the same topics."""
-
-    def __init__(self, folder, number, kafka, prefix, settings=None):
-        self.copy = str(folder / f"copy{number}")
-        super().__init__(folder / f"node{number}", {"kafka.copy": self.copy, **(settings or {})})
-        self.store = f"kafka://{kafka.address}/{prefix}"
-
-    def command(self, listen="127.0.0.1:0"):
-        line = super().command(listen)
-        where = line.index("--data") if "--data" in line else line.index("--store")
-        return line[:where] + ["--store", self.store] + line[where + 2:]
 
 
 @pytest.fixture
@@ -38,27 +25,8 @@ def prefix():
 
 @pytest.fixture
 def node(kafka, tmp_path, prefix):
-    """node(number): made and started; all go quietly at the end."""
-    made = []
-
-    def start(number, **settings):
-        made.append(Node(tmp_path, number, kafka, prefix, settings))
-        return made[-1].start()
-
-    yield start
-    codes = []
-    for each in made:
-        try:
-            if each.running():
-                each.process.send_signal(signal.SIGCONT)
-                codes.append(each.stop())
-        finally:
-            each.kill()
-    assert not any(codes), [each.log()[-3000:] for each in made]
-
-
-def bodies(receiver):
-    return [int(request.body) for request in receiver.seen()]
+    with nodes(tmp_path, kafka, prefix) as start:
+        yield start
 
 
 # ---- one node -----------------------------------------------------------------------------------------------------------
@@ -114,16 +82,6 @@ def test_while_no_broker_answers_nothing_is_acknowledged_and_it_says_why(kafka, 
 # ---- topics for other tools -----------------------------------------------------------------------------------------------
 
 
-def rows(kafka, topic):
-    """The last record of each key: {key: (headers, value)}; what is no text is bent into some."""
-    found = {}
-    for line in kafka.kcat("-C", "-t", topic, "-e", "-o", "beginning", "-J").splitlines():
-        record = json.loads(line, strict=False)
-        words = record.get("headers") or []
-        found[record["key"]] = (dict(zip(words[::2], words[1::2])), record["payload"])
-    return found
-
-
 def test_the_retry_topic_says_what_there_is_in_headers_that_other_tools_read(kafka, node, prefix):
     only = node(0)
     put_type(only, "t", policy=backoff(600))
@@ -157,6 +115,43 @@ def test_dead_calls_and_attempts_are_told_to_other_tools(kafka, node, prefix):
     assert "hello" in found[1]
     attempts = [json.loads(value) for _, _, key, _, value in kafka.records(f"{prefix}.audit") if key == job]
     assert [attempt["id"] for attempt in attempts] == [f"{job}-1"]
+
+
+def test_a_queue_whose_circuit_is_open_is_told_with_what_waits_and_leaves_when_it_closes(kafka, node, prefix, receiver):
+    receiver.always(503)
+    only, topic = node(0), f"{prefix}.circuit.open"
+    put_type(only, "t", target={"url": receiver.url("/hook")}, policy=backoff(0.5),
+             circuit={"minimum_attempts": 2, "failure_rate": 0.5, "sleep_s": 3600, "maximum_sleep_s": 3600, "probes": 1,
+                      "release_per_s": 0})
+    put_type(only, "other")
+    schedule(only, "other")
+    jobs = [schedule(only, "t", str(i)) for i in range(5)]
+    wait_circuit(only, "t", "open")
+
+    def told():
+        """{queue: value}; null: its circuit has closed."""
+        return {key: json.loads(value) if value else None for key, (_, value) in rows(kafka, topic).items()}
+
+    def parked(count):
+        value = told().get("p/t")
+        return value if value and value["parked"] == count else None
+
+    value = wait_until(lambda: parked(5), 30, "the open circuit")
+    shown = state(only, "t")["circuit"]
+    assert value == {"opened_ms": round(moment(shown["opened"]) * 1000), "until_ms": round(moment(shown["until"]) * 1000),
+                     "forced": False, "parked": 5}
+    assert 3590_000 < value["until_ms"] - time.time() * 1000 < 3600_000
+    jobs += [schedule(only, "t", str(i)) for i in range(5, 12)]  # they wait too
+    wait_until(lambda: parked(12), 30, "the others to be counted")
+    waits = [headers for key, (headers, value) in rows(kafka, f"{prefix}.retry").items() if key.startswith("job/") and value]
+    assert {each["rtd-id"] for each in waits if each["rtd-type"] == "p/t" and each["rtd-state"] == "scheduled"} <= set(jobs)
+    receiver.always(200)
+    assert only.post("/v1/queues/t/circuit", json={"state": "closed"}).status_code == 200
+    wait_until(lambda: not any(told().values()), 30, "it to be told as closed")
+    for job in jobs:
+        wait_state(only, job, "done")
+    assert only.post("/v1/queues/t/circuit", json={"state": "open"}).status_code == 200
+    wait_until(lambda: told().get("p/t", {}) and told()["p/t"]["forced"] is True, 30, "it to be told as forced open")
 
 
 def test_a_new_node_begins_from_the_retry_topic_when_the_journal_is_gone(kafka, node, prefix, receiver):

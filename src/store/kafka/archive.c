@@ -20,7 +20,9 @@ enum {
     PAUSE_MS = 1000,     /* after something went wrong */
     INIT_MS = 5000,
     COMMIT_MS = 10000,
-    CUTS_KEPT = 64
+    CUTS_KEPT = 64,
+    SAY_AFTER_MS = 10000, /* it has not worked for so long: what passes by itself needs no words … */
+    SAY_AGAIN_MS = 60000
 };
 
 struct rt_archive {
@@ -28,15 +30,20 @@ struct rt_archive {
     rd_kafka_t *rk;        /* NULL: not the one who writes, or not yet */
     int64_t least;         /* no cut before the copy is here: a former writer may have been */
     int64_t look_at_ms;
+    int64_t say_at_ms;     /* that it does not work; 0: it does */
+    char why[200];
     struct {
         int64_t cut, at_ms;
     } cuts[CUTS_KEPT];     /* oldest first, about evenly over kept_ms */
     uint32_t cuts_count;
+    rt_map open_queues;    /* of the cut: their ids */
     rt_buf key, value;
     atomic_bool stop;
     bool running;
     pthread_t thread;
 };
+
+static void note_why(rt_archive *a, const char *why) { (void)snprintf(a->why, sizeof a->why, "%s", why); }
 
 static void close_client(rt_archive *a) {
     if (a->rk != NULL) rd_kafka_destroy(a->rk); // what it has not committed is aborted by the next one
@@ -46,9 +53,20 @@ static void close_client(rt_archive *a) {
 /* True: an error, told and freed. Whatever it was, a new client knows what became of the transaction. */
 static bool failed(rt_archive *a, rd_kafka_error_t *error) {
     if (error == NULL) return false;
+    note_why(a, rd_kafka_error_string(error));
     rd_kafka_error_destroy(error);
     close_client(a);
     return true;
+}
+
+/* The journal grows, and a new node has more and more to read, for as long as nothing can be written. */
+static void say_trouble(rt_archive *a, bool good) {
+    const int64_t now = rt_mono_ms();
+    if (good) a->say_at_ms = 0;
+    else if (a->say_at_ms == 0) a->say_at_ms = now + SAY_AFTER_MS;
+    if (good || now < a->say_at_ms) return;
+    a->say_at_ms = now + SAY_AGAIN_MS;
+    rt_ks_say(a->store, true, "%s cannot be written: %s", a->store->retry_topic, a->why);
 }
 
 /* Fences whoever wrote before. */
@@ -65,6 +83,7 @@ static bool begin_writing(rt_archive *a) {
         {"message.timeout.ms", "60000", false}, // at most the transaction's
         {"linger.ms", "5", true},
     };
+    note_why(a, "no client");
     if (rt_kafka_conf(&s->kafka, own, sizeof own / sizeof *own, &conf, &err) != RT_OK) return false;
     a->rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
     if (a->rk == NULL) {
@@ -104,6 +123,7 @@ static bool produce(rt_archive *a, const letter *l) {
         rd_kafka_error_t *error = rd_kafka_produceva(a->rk, what, count);
         if (error == NULL) return true;
         const bool full = rd_kafka_error_code(error) == RD_KAFKA_RESP_ERR__QUEUE_FULL;
+        if (!full) note_why(a, rd_kafka_error_string(error));
         rd_kafka_error_destroy(error);
         if (!full || atomic_load(&a->stop)) break;
         (void)rd_kafka_poll(a->rk, LOOK_MS);
@@ -152,21 +172,41 @@ static bool tell_dead(rt_archive *a, rt_view *view, const rt_dirty_key *key, con
                                 .headers = headers});
 }
 
+static bool is_open(const rt_queue *queue) { return queue->brakes.opened_ms != 0 && !queue->gone; }
+
 /* Queues whose circuit is open, as long as it is. */
-static bool tell_circuit(rt_archive *a, rt_view *view, const rt_row *row) {
-    const rt_brakes *b = &row->queue.brakes;
+static bool tell_circuit(rt_archive *a, rt_view *view, const rt_queue *queue) {
+    const rt_brakes *b = &queue->brakes;
     rt_counts counts = {0};
-    if (!row->there || row->queue.kind != RT_QUEUE_CALLS) return true;
     rt_buf json = {0};
-    if (rt_view_counts(view, row->queue.id, &counts) != RT_OK) counts.scheduled = 0;
-    rt_buf_addf(&json, "{\"opened_ms\": %" PRId64 ", \"until_ms\": %" PRId64 ", \"forced\": %s, \"parked\": %" PRId64 "}",
-                b->opened_ms, b->circuit_until_ms, b->forced ? "true" : "false", counts.scheduled + counts.ready);
+    if (rt_view_counts(view, queue->id, &counts) != RT_OK) counts.scheduled = 0;
+    rt_buf_addf(&json,
+                "{\"opened_ms\": %" PRId64 ", \"until_ms\": %" PRId64 ", \"forced\": %s, \"parked\": %" PRId64 "}",
+                b->opened_ms, b->circuit_until_ms, b->forced ? "true" : "false",
+                counts.scheduled + counts.ready + counts.free);
     const rt_str value = rt_buf_str(&json);
     const bool good = !json.failed && produce(a, &(letter){.topic = a->store->open_topic,
                                                            .partition = RD_KAFKA_PARTITION_UA,
-                                                           .key = row->queue.name,
-                                                           .value = b->opened_ms != 0 ? &value : NULL});
+                                                           .key = queue->name,
+                                                           .value = is_open(queue) ? &value : NULL});
     rt_buf_deinit(&json);
+    return good;
+}
+
+/* Those whose circuit is open are told at the cut's end: how many wait changes with each of their jobs. */
+static bool note_circuit(rt_archive *a, rt_view *view, const rt_dirty_key *key, const rt_row *row) {
+    if (!row->there || row->queue.kind != RT_QUEUE_CALLS) return true;
+    if (is_open(&row->queue)) return rt_map_put(&a->open_queues, row->queue.id, a);
+    return key->kind != RT_OP_QUEUE || tell_circuit(a, view, &row->queue);
+}
+
+static bool tell_circuits(rt_archive *a, rt_view *view) {
+    bool good = true;
+    for (size_t i = 0; i < a->open_queues.cap && good; i++) {
+        rt_queue queue;
+        const uint64_t id = a->open_queues.slots[i].key;
+        good = id == 0 || (rt_view_queue(view, id, &queue) == RT_OK && tell_circuit(a, view, &queue));
+    }
     return good;
 }
 
@@ -184,16 +224,18 @@ static bool write_row(rt_archive *a, rt_view *view, const rt_dirty_key *key) {
                       .headers = rt_row_headers(key, &row, a->store->base.tag)};
     if (!produce(a, &l)) return false;
     if (key->kind == RT_OP_EVENT) return !row.there || tell_attempt(a, &row);
-    if (key->kind == RT_OP_JOB) return tell_dead(a, view, key, &row);
-    return key->kind != RT_OP_QUEUE || tell_circuit(a, view, &row);
+    if (key->kind == RT_OP_JOB && !tell_dead(a, view, key, &row)) return false;
+    return (key->kind != RT_OP_JOB && key->kind != RT_OP_QUEUE) || note_circuit(a, view, key, &row);
 }
 
 /* ---- cuts ---------------------------------------------------------------------------------------------- */
 
 static bool write_rows(rt_archive *a, rt_view *view, const rt_dirty *dirty, rt_str note) {
+    rt_map_deinit(&a->open_queues);
     for (const rt_dirty_key *key = dirty->first; key != NULL; key = key->next) {
         if (atomic_load(&a->stop) || !write_row(a, view, key)) return false;
     }
+    if (!tell_circuits(a, view)) return false;
     return produce(a, &(letter){.topic = a->store->retry_topic, .partition = 0, .key = RT_ROW_CUT, .value = &note});
 }
 
@@ -280,10 +322,12 @@ static void step(rt_archive *a) {
     if (!ours) {
         close_client(a);
         a->cuts_count = 0;
+        a->say_at_ms = 0;
         return;
     }
     const bool good = a->rk != NULL ? cut(a) : !has_work(s) || (begin_writing(a) && cut(a));
     if (good && a->rk != NULL) trim(a);
+    say_trouble(a, good);
     a->look_at_ms = rt_mono_ms() + (good ? CUT_EVERY_MS : PAUSE_MS);
 }
 
@@ -316,6 +360,7 @@ void rt_archive_close(rt_archive *a) {
     atomic_store(&a->stop, true);
     if (a->running) (void)pthread_join(a->thread, NULL);
     close_client(a);
+    rt_map_deinit(&a->open_queues);
     rt_buf_deinit(&a->key);
     rt_buf_deinit(&a->value);
     free(a);

@@ -12,7 +12,10 @@
  *   view.c      its views, and who shows which jobs to be taken
  *   share.c     which jobs are ours to take
  *   topics.c    the topics: there, and as they have to be
- *   store.c     opening, closing, the life of a batch */
+ *   mend.c      a copy that fell behind the journal's beginning, brought up to date
+ *   words.c     what operators are told
+ *   open.c      opening and closing
+ *   store.c     the life of a batch */
 #ifndef RT_STORE_KAFKA_INSIDE_H
 #define RT_STORE_KAFKA_INSIDE_H
 #include <pthread.h>
@@ -33,6 +36,7 @@ typedef struct rt_copy {
     uint64_t no;     /* of its last batch */
     bool unsure;     /* … whose end is not known */
     bool behind;     /* something went wrong here: what is stored has to be asked, and read on from there */
+    bool lost;       /* lines that it has not taken in are gone: see mend.c */
 } rt_copy;
 
 /* Opens it, and the ledger in it. What a crash of the machine may have damaged is thrown away. */
@@ -55,8 +59,23 @@ typedef struct rt_ks_view {
     rt_view *inner;
 } rt_ks_view;
 
+/* Who looks at the copy from outside, and whether it may be looked at. */
+typedef struct rt_gate {
+    pthread_mutex_t lock;
+    pthread_cond_t emptied;
+    uint32_t views;
+    bool shut;
+} rt_gate;
+
 extern const rt_view_ops rt_ks_view_ops;
+/* RT_E_UNAVAILABLE: the copy is being made again. */
 RT_MUST_USE rt_code rt_ks_view_open(rt_ks *s, rt_view **out, rt_err *err);
+/* Nobody has looked at the journal for so long that it may have been cut off behind us: the process was paused. */
+bool rt_ks_is_away(const rt_ks *s);
+void rt_gate_init(rt_gate *g);
+void rt_gate_deinit(rt_gate *g);
+void rt_gate_shut(rt_gate *g); /* waits until nobody looks */
+void rt_gate_open(rt_gate *g);
 
 /* ---- lines --------------------------------------------------------------------------------------------- */
 
@@ -91,6 +110,25 @@ RT_MUST_USE rt_code rt_archive_open(rt_ks *s, rt_archive **out, rt_err *err);
 void rt_archive_close(rt_archive *archive); /* NULL is a no-op */
 /* restore.c: fills the empty copy from the retry topic, ledger and all. RT_E_ABSENT: there is no cut in it. */
 RT_MUST_USE rt_code rt_ks_restore(rt_ks *s, rt_err *err);
+
+/* mend.c: begins to see to the copy, in a thread of its own. Until it is over the engine's thread leaves alone what is here,
+ * but for rt_mend_is_over. */
+#define RT_KS_MENDING "this node was away for too long: its copy is being brought up to date"
+void rt_mend_begin(rt_ks *s);
+bool rt_mend_is_over(rt_ks *s); /* true: none is under way, or it has just come to its end */
+void rt_mend_stop(rt_ks *s);    /* gives it up, if one is under way */
+
+/* words.c */
+void rt_ks_say(const rt_ks *s, bool grave, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Called again and again while `what` does not come: says so after a second, then ever more rarely. False: nobody wants to
+ * wait for it any more, and *err says so. */
+RT_MUST_USE bool rt_ks_still_waits(rt_ks *s, const char *what, rt_err *err);
+void rt_ks_came(rt_ks *s); /* … and it came */
+
+/* open.c: makes the copy what Kafka holds. RT_E_ABSENT: lines that it needed went while it was at it. */
+RT_MUST_USE rt_code rt_ks_fill(rt_ks *s, rt_err *err);
+/* Takes a share of the work, and writes the retry topic if that is this node's part. May be tried again. */
+RT_MUST_USE rt_code rt_ks_take_part(rt_ks *s, rt_err *err);
 
 /* topics.c. Waits until the topics are there, and looks at them. */
 RT_MUST_USE rt_code rt_ks_topics(rt_ks *s, rt_err *err);
@@ -144,6 +182,24 @@ struct rt_ks {
     bool woken;               /* others have written */
     _Atomic int64_t at_ms;    /* the latest time that a node has written */
     rt_share *share;          /* NULL: all is ours */
+    rt_gate gate;
+    _Atomic int64_t looked_ms; /* monotonic: when the engine last came by */
+    struct {
+        pthread_t thread;
+        bool begun;
+        atomic_bool over, stop;
+    } mend;
+    struct {
+        int64_t at_ms, pause_ms; /* when to say it next; 0: nothing is waited for */
+    } wait;
 };
+
+/* ---- store.c, for open.c ------------------------------------------------------------------------------- */
+
+extern const rt_store_ops rt_ks_ops;
+uint64_t rt_ks_write_line(rt_ks *s, rt_entry_kind kind, rt_str payload); /* its number */
+void rt_ks_forget_batch(rt_ks *s);
+int64_t rt_ks_now_ms(const rt_store *store);
+void rt_ks_close(rt_store *store);
 
 #endif

@@ -61,6 +61,7 @@ static rt_code take_batch(rt_ks *s, const line *l, rt_str items, rt_ledger *next
     rt_code code = judge(s, l, items, &why);
     const bool own = l->ours && l->head.no == s->own.no;
     if (code == RT_OK) {
+        rt_ledger_count_line(next, l->head.node, l->head.no);
         if (own) s->own.tried = next->position;
         code = rt_ks_commit(s, next, items, l->offset, &why);
     } else {
@@ -141,7 +142,7 @@ static void note_again(rt_ks *s, const line *l) {
 
 static rt_code take_record(rt_ks *s, int64_t offset, rt_str record, rt_err *err) {
     if (offset > s->ledger.position) {
-        s->copy.behind = true;
+        s->copy.behind = s->copy.lost = true;
         return rt_fail(err, RT_E_ABSENT, 0, "lines of the journal are missing: something else deletes them");
     }
     line l = {.offset = offset};
@@ -166,6 +167,7 @@ static rt_code take_record(rt_ks *s, int64_t offset, rt_str record, rt_err *err)
 
 rt_code rt_ks_take_in(rt_ks *s, uint32_t max, rt_err *err) {
     rt_code code = RT_OK;
+    if (s->copy.lost) return rt_fail(err, RT_E_ABSENT, 0, RT_KS_MENDING);
     if (s->copy.behind) code = rt_ks_read_on(s, err);
     for (; code == RT_OK && max > 0; max--) {
         rd_kafka_message_t *m;
@@ -173,8 +175,7 @@ rt_code rt_ks_take_in(rt_ks *s, uint32_t max, rt_err *err) {
         if (code == RT_E_AGAIN) return RT_OK;
         if (code != RT_OK) {
             s->copy.behind = true;
-            if (code == RT_E_ABSENT)
-                (void)rt_fail(err, code, 0, "this node was away for longer than kafka.journal_kept_seconds: restart it");
+            s->copy.lost = code == RT_E_ABSENT;
             return code;
         }
         code = take_record(s, m->offset, (rt_str){.ptr = m->payload, .len = m->len}, err);
@@ -184,6 +185,7 @@ rt_code rt_ks_take_in(rt_ks *s, uint32_t max, rt_err *err) {
 }
 
 rt_code rt_ks_catch_up(rt_ks *s, int64_t high, int64_t stall_ms, rt_err *err) {
+    rt_ks_came(s);
     int64_t at = s->ledger.position;
     int64_t until_ms = rt_mono_ms() + stall_ms;
     while (s->ledger.position < high) {
@@ -192,8 +194,11 @@ rt_code rt_ks_catch_up(rt_ks *s, int64_t high, int64_t stall_ms, rt_err *err) {
         if (s->ledger.position > at) {
             at = s->ledger.position;
             until_ms = rt_mono_ms() + stall_ms;
+            rt_ks_came(s);
         } else if (rt_mono_ms() > until_ms) {
             return rt_fail(err, RT_E_UNAVAILABLE, 0, "%s cannot be read", s->journal_topic);
+        } else if (!rt_ks_still_waits(s, s->journal_topic, err)) {
+            return RT_E_UNAVAILABLE;
         } else {
             rt_ks_wait(s, WAIT_SLICE_MS);
         }

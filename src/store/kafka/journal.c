@@ -33,7 +33,9 @@ static void on_report(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque)
 
 static void on_error(rd_kafka_t *rk, int error, const char *text, void *opaque) {
     rt_journal *j = opaque;
-    (void)rt_fail(&j->why, RT_E_UNAVAILABLE, 0, "Kafka: %s", text);
+    // That all are down says less than why the last one is.
+    if (error != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || j->why.msg[0] == '\0')
+        (void)rt_fail(&j->why, RT_E_UNAVAILABLE, 0, "%s", text);
     if (error == RD_KAFKA_RESP_ERR__FATAL && rk == j->writer) j->broken = true;
 }
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-enum { FORMAT = 1 };
+enum { FORMAT = 2 };
 
 /* ---- the ledger ---------------------------------------------------------------------------------------- */
 
@@ -21,6 +21,11 @@ void rt_ledger_encode(const rt_ledger *l, rt_buf *out) {
     for (uint32_t i = 0; i < l->fences_count; i++) {
         rt_pack_u64(out, l->fences[i].node);
         rt_pack_u32(out, l->fences[i].epoch);
+    }
+    rt_pack_u32(out, l->writers_count);
+    for (uint32_t i = 0; i < l->writers_count; i++) {
+        rt_pack_u64(out, l->writers[i].node);
+        rt_pack_u64(out, l->writers[i].no);
     }
 }
 
@@ -41,6 +46,12 @@ bool rt_ledger_decode(rt_str note, rt_ledger *out) {
     for (uint32_t i = 0; i < out->fences_count; i++) {
         out->fences[i].node = rt_unpack_u64(&u);
         out->fences[i].epoch = rt_unpack_u32(&u);
+    }
+    out->writers_count = rt_unpack_u32(&u);
+    if (u.failed || out->writers_count > RT_LEDGER_WRITERS_MAX) return false;
+    for (uint32_t i = 0; i < out->writers_count; i++) {
+        out->writers[i].node = rt_unpack_u64(&u);
+        out->writers[i].no = rt_unpack_u64(&u);
     }
     return !u.failed && u.rest.len == 0;
 }
@@ -66,6 +77,24 @@ bool rt_ledger_is_fenced(const rt_ledger *l, uint64_t node, uint32_t epoch) {
         if (l->fences[i].node == node) return epoch < l->fences[i].epoch;
     }
     return false;
+}
+
+void rt_ledger_count_line(rt_ledger *l, uint64_t node, uint64_t no) {
+    uint32_t i = 0;
+    while (i < l->writers_count && l->writers[i].node != node) i++;
+    if (i == RT_LEDGER_WRITERS_MAX) i = 0;
+    if (i < l->writers_count) {
+        l->writers_count--;
+        memmove(&l->writers[i], &l->writers[i + 1], (l->writers_count - i) * sizeof l->writers[0]);
+    }
+    l->writers[l->writers_count++] = (rt_writer){.node = node, .no = no};
+}
+
+rt_counted rt_ledger_has_counted(const rt_ledger *l, uint64_t node, uint64_t no) {
+    for (uint32_t i = 0; i < l->writers_count; i++) {
+        if (l->writers[i].node == node) return l->writers[i].no >= no ? RT_COUNTED : RT_COUNTED_NOT;
+    }
+    return l->writers_count == RT_LEDGER_WRITERS_MAX ? RT_COUNTED_FORGOTTEN : RT_COUNTED_NOT;
 }
 
 uint32_t rt_ledger_join(rt_ledger *l) { return l->joined++ % RT_LEDGER_SLOTS; }

@@ -1,11 +1,12 @@
 /* ledger.h: what taking in the journal needs to remember beside the records: how far, who joined, who is
- * fenced. It moves with the records, so each node has the same one at the same place. Pure. */
+ * fenced, which lines counted last. It moves with the records, so each node has the same one at the same place. Pure. */
 #ifndef RT_STORE_KAFKA_LEDGER_H
 #define RT_STORE_KAFKA_LEDGER_H
 #include "store/kafka/entry.h"
 
 enum {
     RT_LEDGER_FENCES_MAX = 256, /* the oldest goes: what it fences has stale versions as well */
+    RT_LEDGER_WRITERS_MAX = 64, /* who has written nothing for longest goes */
     RT_PARTS_MAX = 32,          /* large lines that are under way at the same time */
     RT_PARTS_SPAN = 1 << 16     /* a line whose last part is not so many records behind its first never ends */
 };
@@ -14,6 +15,12 @@ typedef struct rt_fence {
     uint64_t node;
     uint32_t epoch; /* what the node wrote under a lower one, and stands behind the fence, does not count */
 } rt_fence;
+
+/* So that a node whose copy is made again from behind its last line learns what became of that. */
+typedef struct rt_writer {
+    uint64_t node;
+    uint64_t no; /* of its last line that counted */
+} rt_writer;
 
 typedef struct rt_ledger {
     uint32_t tag;      /* 0: not born yet */
@@ -25,6 +32,8 @@ typedef struct rt_ledger {
     uint32_t joined;   /* nodes that ever did */
     uint32_t fences_count;
     rt_fence fences[RT_LEDGER_FENCES_MAX]; /* oldest first */
+    uint32_t writers_count;
+    rt_writer writers[RT_LEDGER_WRITERS_MAX]; /* who wrote last is last */
 } rt_ledger;
 
 void rt_ledger_init(rt_ledger *l);
@@ -36,6 +45,12 @@ static inline int64_t rt_ledger_start(const rt_ledger *l) { return l->from < l->
 
 void rt_ledger_fence(rt_ledger *l, uint64_t node, uint32_t epoch);
 bool rt_ledger_is_fenced(const rt_ledger *l, uint64_t node, uint32_t epoch);
+
+/* A batch of that node counts. */
+void rt_ledger_count_line(rt_ledger *l, uint64_t node, uint64_t no);
+typedef enum rt_counted { RT_COUNTED_NOT, RT_COUNTED, RT_COUNTED_FORGOTTEN } rt_counted;
+/* Did it, if it stands before `position`? Asked of a node's last line only. FORGOTTEN: too many others have written. */
+rt_counted rt_ledger_has_counted(const rt_ledger *l, uint64_t node, uint64_t no);
 
 /* Ids and numbers of events. Each node has a slot, so that no two give out the same one; and counts on from the largest
  * number that it has seen, so that what is made later, knowing what was there, has a larger one, whichever node makes it. */

@@ -103,7 +103,9 @@ static rt_code read_round(restoring *r, rt_err *err) {
         if (rt_mono_ms() > r->until_ms)
             return rt_fail(err, RT_E_UNAVAILABLE, 0, "Kafka: %s cannot be read to its end", r->store->retry_topic);
         rd_kafka_message_t *m = rd_kafka_consumer_poll(r->rk, POLL_MS);
+        if (m == NULL && !rt_ks_still_waits(r->store, r->store->retry_topic, err)) return RT_E_UNAVAILABLE;
         if (m == NULL) continue;
+        rt_ks_came(r->store);
         code = take(r, m, err);
         rd_kafka_message_destroy(m);
     }
@@ -143,6 +145,7 @@ static rt_code open_client(restoring *r, rt_err *err) {
 
 rt_code rt_ks_restore(rt_ks *s, rt_err *err) {
     restoring r = {.store = s, .until_ms = rt_mono_ms() + STALL_MS};
+    rt_ks_came(s);
     r.at = calloc(s->partitions, sizeof *r.at);
     r.end = calloc(s->partitions, sizeof *r.end);
     rt_code code = r.at != NULL && r.end != NULL ? RT_OK : rt_fail(err, RT_E_NOMEM, 0, "restoring");

@@ -1,10 +1,5 @@
-/* store.c: opening and closing, and the life of a batch. */
+/* store.c: the life of a batch. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/eventfd.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "os/clock.h"
@@ -13,10 +8,8 @@
 
 enum {
     COMMIT_WAIT_MS = 2000,         /* for brokers to answer, before the engine goes on without knowing */
-    OPEN_WAIT_MS = 30000,
     TAKE_IN_LINES = 1000,          /* before a batch */
     FENCE_AGAIN_MS = 500,
-    CATCH_UP_TRIES = 5,
     BOOKS_BYTES = 8 + 8,           /* of a batch's line, before its items */
     LINE_BYTES_MAX = RT_ENTRY_BYTES_MAX / 2, /* a batch that has more takes only what frees … */
     CLOCK_AHEAD_MS = 5000          /* a node's clock that is further ahead than that is not followed */
@@ -29,7 +22,7 @@ void rt_ks_wake(const rt_ks *s) {
     (void)!write(s->base.fd, &one, sizeof one); // can fail only when it is readable already
 }
 
-static int64_t now_ms(const rt_store *store) {
+int64_t rt_ks_now_ms(const rt_store *store) {
     const int64_t own = rt_wall_ms();
     const int64_t others = atomic_load(&((const rt_ks *)store)->at_ms);
     return others <= own ? own : others < own + CLOCK_AHEAD_MS ? others : own + CLOCK_AHEAD_MS;
@@ -37,39 +30,28 @@ static int64_t now_ms(const rt_store *store) {
 
 /* ---- lines of ours ------------------------------------------------------------------------------------- */
 
-static uint64_t write_line(rt_ks *s, rt_entry_kind kind, rt_str payload) {
+uint64_t rt_ks_write_line(rt_ks *s, rt_entry_kind kind, rt_str payload) {
     const rt_entry_head head = {
         .kind = (uint8_t)kind,
         .node = s->node,
         .epoch = s->epoch,
         .no = ++s->line_no,
-        .at_ms = now_ms(&s->base),
+        .at_ms = rt_ks_now_ms(&s->base),
     };
     rt_journal_write(&s->journal, head, payload);
     return head.no;
 }
 
-/* Waits until the line that was written last has an end, and takes it in. */
-static rt_code settle_line(rt_ks *s, int64_t wait_ms, rt_err *err) {
-    const int64_t until_ms = rt_mono_ms() + wait_ms;
-    rt_sent sent;
-    while ((sent = rt_journal_sent(&s->journal)) == RT_SENT_WAITS && rt_mono_ms() < until_ms)
-        rt_ks_wait(s, until_ms - rt_mono_ms());
-    if (sent == RT_SENT_WRITTEN) return rt_ks_catch_up(s, s->journal.sent.last + 1, wait_ms, err);
-    return rt_fail(err, RT_E_UNAVAILABLE, 0, "%s",
-                   s->journal.why.msg[0] != '\0' ? s->journal.why.msg : "Kafka: no broker answers");
-}
-
 /* ---- the end of a batch -------------------------------------------------------------------------------- */
 
-static void forget_batch(rt_ks *s) {
+void rt_ks_forget_batch(rt_ks *s) {
     if (s->open) rt_store_abandon(s->copy.local);
     s->open = s->wrote = s->broken = false;
     rt_buf_clear(&s->line);
 }
 
 static void end_batch(rt_ks *s, rt_batch_end end) {
-    forget_batch(s);
+    rt_ks_forget_batch(s);
     s->stage = RT_KS_IDLE;
     s->ended = true;
     s->end = end;
@@ -83,6 +65,7 @@ static void end_at_once(rt_ks *s) {
     next.at_ms = atomic_load(&s->at_ms);
     next.counter = s->counter;
     next.cut = atomic_load(&s->cut);
+    rt_ledger_count_line(&next, s->node, s->own.no);
     s->own.tried = next.position;
     s->open = false;
     rt_err err;
@@ -98,12 +81,24 @@ static void end_at_once(rt_ks *s) {
 }
 
 static void begin_fence(rt_ks *s) {
-    forget_batch(s);
+    rt_ks_forget_batch(s);
     s->stage = RT_KS_FENCING;
     s->why = s->journal.why;
     s->epoch++;
     s->fence_at_ms = rt_mono_ms() + FENCE_AGAIN_MS;
-    (void)write_line(s, RT_ENTRY_FENCE, RT_STR_EMPTY);
+    (void)rt_ks_write_line(s, RT_ENTRY_FENCE, RT_STR_EMPTY);
+}
+
+/* What became of our line, if it stands before the place where the copy is; `not_counted`: if it did not count. */
+static void ask_ledger(rt_ks *s, rt_batch_end not_counted) {
+    switch (rt_ledger_has_counted(&s->ledger, s->node, s->own.no)) {
+    case RT_COUNTED: s->own.end = RT_BATCH_DURABLE; break;
+    case RT_COUNTED_NOT: s->own.end = not_counted; break;
+    case RT_COUNTED_FORGOTTEN:
+        (void)rt_fail(&s->journal.why, RT_E_UNAVAILABLE, 0, "too much has been written since: restart this node");
+        return;
+    }
+    s->own.seen = true;
 }
 
 static void go_on_sent(rt_ks *s) {
@@ -123,6 +118,8 @@ static void go_on_sent(rt_ks *s) {
     if (s->open) rt_store_abandon(s->copy.local);
     s->open = false;
     (void)rt_ks_take_in(s, TAKE_IN_LINES, &err);
+    // A copy that was made again may begin behind it.
+    if (!s->own.seen && s->journal.sent.last < s->ledger.position) ask_ledger(s, RT_BATCH_CONFLICT);
     if (s->own.seen) end_batch(s, s->own.end);
 }
 
@@ -132,12 +129,30 @@ static void go_on_fencing(rt_ks *s) {
     (void)rt_ks_take_in(s, TAKE_IN_LINES, &err);
     const rt_sent sent = rt_journal_sent(&s->journal);
     if (sent == RT_SENT_WAITS) return;
-    if (s->own.fence_seen) {
-        end_batch(s, s->own.seen ? s->own.end : RT_BATCH_FAILED);
+    const bool passed = sent == RT_SENT_WRITTEN && s->journal.sent.last < s->ledger.position;
+    if (s->own.fence_seen || passed) {
+        if (!s->own.seen) ask_ledger(s, RT_BATCH_FAILED);
+        if (s->own.seen) end_batch(s, s->own.end);
     } else if (sent != RT_SENT_WRITTEN && rt_mono_ms() >= s->fence_at_ms) {
         s->fence_at_ms = rt_mono_ms() + FENCE_AGAIN_MS;
-        (void)write_line(s, RT_ENTRY_FENCE, RT_STR_EMPTY);
+        (void)rt_ks_write_line(s, RT_ENTRY_FENCE, RT_STR_EMPTY);
     }
+}
+
+/* True: nothing here may be touched. */
+static bool is_mending(rt_ks *s, rt_err *err) {
+    if (rt_mend_is_over(s)) {
+        if (s->stage == RT_KS_IDLE && s->open) return false; // not in the middle of a batch
+        if (!s->copy.lost && !s->dirty.incomplete && !rt_ks_is_away(s)) {
+            atomic_store(&s->looked_ms, rt_mono_ms());
+            return false;
+        }
+        if (s->open) rt_store_abandon(s->copy.local); // it is on its way: the ledger will say what became of it
+        s->open = false;
+        rt_mend_begin(s);
+    }
+    (void)rt_fail(err, RT_E_UNAVAILABLE, 0, RT_KS_MENDING);
+    return true;
 }
 
 static void go_on(rt_ks *s) {
@@ -162,8 +177,8 @@ static void commit(rt_store *store, uint64_t batch_no) {
         return;
     }
     write_books(s);
-    rt_ks_note_time(s, now_ms(store));
-    s->own = (rt_ks_own){.no = write_line(s, RT_ENTRY_BATCH, rt_buf_str(&s->line))};
+    rt_ks_note_time(s, rt_ks_now_ms(store));
+    s->own = (rt_ks_own){.no = rt_ks_write_line(s, RT_ENTRY_BATCH, rt_buf_str(&s->line))};
     s->stage = RT_KS_SENT;
     const int64_t until_ms = rt_mono_ms() + COMMIT_WAIT_MS;
     for (go_on(s); s->stage != RT_KS_IDLE && rt_mono_ms() < until_ms; go_on(s)) rt_ks_wait(s, until_ms - rt_mono_ms());
@@ -175,8 +190,10 @@ static bool poll_end(rt_store *store, uint64_t *batch_no, rt_batch_end *end, rt_
     uint64_t news;
     rt_err unused;
     (void)!read(s->base.fd, &news, sizeof news);
-    go_on(s);
-    if (s->stage == RT_KS_IDLE && !s->open && !s->ended) (void)rt_ks_take_in(s, TAKE_IN_LINES, &unused);
+    if (!is_mending(s, err)) {
+        go_on(s);
+        if (s->stage == RT_KS_IDLE && !s->open && !s->ended) (void)rt_ks_take_in(s, TAKE_IN_LINES, &unused);
+    }
     if (!s->ended) return false;
     s->ended = false;
     *batch_no = s->commit_no;
@@ -189,6 +206,7 @@ static bool poll_end(rt_store *store, uint64_t *batch_no, rt_batch_end *end, rt_
 
 static rt_view *batch(rt_store *store, rt_err *err) {
     rt_ks *s = ks_of(store);
+    if (is_mending(s, err)) return NULL;
     go_on(s);
     if (s->stage == RT_KS_IDLE && s->open) return &s->batch_view.base;
     if (s->stage != RT_KS_IDLE) {
@@ -204,7 +222,7 @@ static rt_view *batch(rt_store *store, rt_err *err) {
     rt_pack_u64(&s->line, 0);
     if (s->line.failed) {
         (void)rt_fail(err, RT_E_NOMEM, ENOMEM, "batch");
-        forget_batch(s);
+        rt_ks_forget_batch(s);
         rt_store_abandon(s->copy.local);
         return NULL;
     }
@@ -214,7 +232,7 @@ static rt_view *batch(rt_store *store, rt_err *err) {
 
 static void abandon(rt_store *store) {
     rt_ks *s = ks_of(store);
-    if (s->stage == RT_KS_IDLE) forget_batch(s);
+    if (s->stage == RT_KS_IDLE) rt_ks_forget_batch(s);
 }
 
 static rt_code apply(rt_store *store, const rt_change *change, rt_err *err) {
@@ -284,34 +302,13 @@ static uint64_t new_number(rt_store *store) {
 
 static bool woken(rt_store *store) {
     rt_ks *s = ks_of(store);
-    const bool woken = s->woken || (s->share != NULL && rt_share_changed(s->share));
+    const bool shared = !s->mend.begun && s->share != NULL;
+    const bool woken = s->woken || (shared && rt_share_changed(s->share));
     s->woken = false;
     return woken;
 }
 
-/* ---- opening and closing ------------------------------------------------------------------------------- */
-
-static void close_store(rt_store *store) {
-    rt_ks *s = ks_of(store);
-    rt_archive_close(s->archive);
-    rt_share_close(s->share);
-    forget_batch(s);
-    rt_journal_close(&s->journal);
-    rt_copy_close(s);
-    rt_parts_deinit(&s->parts);
-    rt_dirty_deinit(&s->dirty);
-    (void)pthread_mutex_destroy(&s->cut_lock);
-    rt_arena_deinit(&s->arena);
-    rt_buf_deinit(&s->line);
-    if (s->base.fd >= 0) (void)close(s->base.fd);
-    if (s->properties != NULL) explicit_bzero(s->properties, s->cfg.properties.len);
-    free(s->properties);
-    free(s->brokers);
-    free(s->dir);
-    free(s);
-}
-
-static const rt_store_ops OPS = {
+const rt_store_ops rt_ks_ops = {
     .view = view,
     .batch = batch,
     .load = load,
@@ -322,120 +319,7 @@ static const rt_store_ops OPS = {
     .new_id = new_number,
     .new_seq = new_number,
     .tidy = tidy,
-    .close = close_store,
-    .now_ms = now_ms,
+    .close = rt_ks_close,
+    .now_ms = rt_ks_now_ms,
     .woken = woken,
 };
-
-static rt_code keep_config(rt_ks *s, const rt_store_kafka_config *cfg, rt_err *err) {
-    s->cfg = *cfg;
-    s->brokers = rt_str_dup(rt_str_of(cfg->brokers));
-    s->dir = rt_str_dup(rt_str_of(cfg->dir));
-    s->properties = rt_str_dup(cfg->properties);
-    if (s->brokers == NULL || s->dir == NULL || s->properties == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "store");
-    s->cfg.brokers = s->brokers;
-    s->cfg.dir = s->dir;
-    s->cfg.prefix = NULL; // the topics have it
-    s->cfg.properties.ptr = s->properties;
-    s->kafka = (rt_kafka){.brokers = s->brokers, .properties = s->cfg.properties};
-    return RT_OK;
-}
-
-static rt_code init(rt_ks *s, const rt_store_kafka_config *cfg, rt_err *err) {
-    s->base = (rt_store){.ops = &OPS, .lags = true, .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-    (void)pthread_mutex_init(&s->cut_lock, NULL); // cannot fail on Linux
-    const rt_code code = keep_config(s, cfg, err);
-    if (code != RT_OK) return code;
-    s->epoch = 1;
-    s->batch_view = (rt_ks_view){.base.ops = &rt_ks_view_ops, .store = s};
-    if (s->base.fd < 0) return rt_fail(err, RT_E_IO, errno, "eventfd");
-    if (getrandom(&s->node, sizeof s->node, 0) != (ssize_t)sizeof s->node)
-        return rt_fail(err, RT_E_IO, errno, "getrandom");
-    if (!rt_topic_name_is_valid(rt_str_of(cfg->prefix)) || strlen(cfg->prefix) > RT_STORE_KAFKA_PREFIX_MAX)
-        return rt_fail(err, RT_E_INVALID, 0,
-                       "\"%.80s\" cannot begin a topic's name: at most %d letters, digits, '.', '_' and '-'", cfg->prefix,
-                       RT_STORE_KAFKA_PREFIX_MAX);
-    (void)snprintf(s->journal_topic, sizeof s->journal_topic, "%s.journal", cfg->prefix);
-    (void)snprintf(s->retry_topic, sizeof s->retry_topic, "%s.retry", cfg->prefix);
-    (void)snprintf(s->dead_topic, sizeof s->dead_topic, "%s.dlq", cfg->prefix);
-    (void)snprintf(s->audit_topic, sizeof s->audit_topic, "%s.audit", cfg->prefix);
-    (void)snprintf(s->open_topic, sizeof s->open_topic, "%s.circuit.open", cfg->prefix);
-    return RT_OK;
-}
-
-/* The store's name, on which its first two nodes may have to agree. */
-static rt_code be_born(rt_ks *s, rt_err *err) {
-    if (s->ledger.tag != 0) return RT_OK;
-    uint32_t tag = 0;
-    while (tag == 0) {
-        if (getrandom(&tag, sizeof tag, 0) != (ssize_t)sizeof tag) return rt_fail(err, RT_E_IO, errno, "getrandom");
-    }
-    rt_buf payload = {0};
-    rt_pack_u32(&payload, tag);
-    if (payload.failed) return rt_fail(err, RT_E_NOMEM, ENOMEM, "store");
-    (void)write_line(s, RT_ENTRY_BIRTH, rt_buf_str(&payload));
-    rt_buf_deinit(&payload);
-    return settle_line(s, OPEN_WAIT_MS, err);
-}
-
-static rt_code join(rt_ks *s, rt_err *err) {
-    (void)write_line(s, RT_ENTRY_JOIN, RT_STR_EMPTY);
-    const rt_code code = settle_line(s, OPEN_WAIT_MS, err);
-    if (code != RT_OK || s->joined) return code;
-    return rt_fail(err, RT_E_UNAVAILABLE, 0, "%s cannot be read", s->journal_topic);
-}
-
-/* From where the copy is, or from the retry topic's last cut, to the journal's end. RT_E_ABSENT: lines that it needs went
- * while it was at it. */
-static rt_code try_to_catch_up(rt_ks *s, bool renew, rt_err *err) {
-    int64_t low, high;
-    rt_code code = rt_journal_range(&s->journal, &low, &high, OPEN_WAIT_MS, err);
-    if (code != RT_OK) return code;
-    if (renew || s->ledger.position > high || s->ledger.from < low) {
-        rt_parts_deinit(&s->parts);
-        rt_dirty_deinit(&s->dirty);
-        code = rt_copy_renew(s, err);
-        if (code == RT_OK && low > 0) code = rt_ks_restore(s, err);
-        if (code == RT_E_ABSENT)
-            return rt_fail(err, RT_E_CORRUPT, 0, "%s begins at %lld, and there is no cut in %s", s->journal_topic,
-                           (long long)low, s->retry_topic);
-        if (code != RT_OK) return code;
-        if (s->ledger.from < low) return rt_fail(err, RT_E_ABSENT, 0, "%s was cut off meanwhile", s->journal_topic);
-    }
-    if (s->ledger.cut < low) s->ledger.cut = low; // nothing is deleted before the retry topic has it
-    s->note_below = s->ledger.position;
-    code = rt_journal_read_from(&s->journal, rt_ledger_start(&s->ledger), err);
-    return code == RT_OK ? rt_ks_catch_up(s, high, OPEN_WAIT_MS, err) : code;
-}
-
-static rt_code catch_up(rt_ks *s, rt_err *err) {
-    rt_code code = try_to_catch_up(s, false, err);
-    for (int i = 1; i < CATCH_UP_TRIES && code == RT_E_ABSENT; i++) code = try_to_catch_up(s, true, err);
-    return code == RT_E_ABSENT ? RT_E_UNAVAILABLE : code;
-}
-
-rt_code rt_store_kafka_open(const rt_store_kafka_config *cfg, rt_store **out, rt_err *err) {
-    RT_ASSERT(cfg->retention.age_ms >= 1 && cfg->retention.events >= 1);
-    RT_ASSERT(cfg->partitions >= 1 && cfg->partitions <= RT_STORE_KAFKA_PARTITIONS_MAX);
-    rt_ks *s = calloc(1, sizeof *s);
-    if (s == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "store");
-    rt_code code = init(s, cfg, err);
-    if (code == RT_OK) code = rt_journal_open(&s->journal, &s->kafka, s->journal_topic, s->base.fd, err);
-    if (code == RT_OK) code = rt_ks_topics(s, err);
-    if (code == RT_OK) code = rt_copy_open(s, err);
-    if (code == RT_OK) code = catch_up(s, err);
-    if (code == RT_OK) code = be_born(s, err);
-    if (code == RT_OK) code = join(s, err);
-    if (code == RT_OK && !cfg->alone)
-        code = rt_share_open(&s->kafka, s->retry_topic, s->retry_topic, s->partitions, s->base.fd, &s->share, err);
-    if (s->ledger.cut > atomic_load(&s->cut)) atomic_store(&s->cut, s->ledger.cut);
-    s->base.tag = s->ledger.tag;
-    if (code == RT_OK) code = rt_archive_open(s, &s->archive, err);
-    if (code != RT_OK) {
-        close_store(&s->base);
-        return code;
-    }
-    s->base.sole_owner = cfg->alone;
-    *out = &s->base;
-    return RT_OK;
-}

@@ -26,6 +26,12 @@ typedef struct rt_store_kafka_config {
     int64_t kept_ms;       /* the journal keeps lines so long after they are in the retry topic: a node that is behind by
                             * more begins again from that topic */
     bool alone;            /* takes all jobs, without asking other nodes */
+    /* Any thread: what operators should know, in words: what is waited for, what went wrong, what is done about it.
+     * `grave`: somebody should look. NULL: nobody listens. */
+    void (*say)(void *ctx, bool grave, rt_str text);
+    /* While opening waits for brokers: is it to be given up? NULL: it is not. */
+    bool (*give_up)(void *ctx);
+    void *ctx;
 } rt_store_kafka_config;
 
 /* Borrows `cfg`. Waits until the copy has everything that was in Kafka. RT_OK: owned *out, closed by rt_store_close.

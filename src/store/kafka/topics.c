@@ -5,29 +5,38 @@
 #include "os/clock.h"
 #include "store/kafka/inside.h"
 
-enum { ASK_MS = 30000, NAP_MS = 50 };
+enum { ASK_MS = 30000, SLICE_MS = 200, NAP_MS = 50 };
 
 typedef struct topic_config {
     const char *name, *value;
     bool must; /* not only when it is made */
 } topic_config;
 
+/* Brokers compact and delete only what is not written to any more; a gigabyte and a week, as they have it, is much to read
+ * for a node that begins. */
+#define SEGMENT_BYTES "67108864"
+#define SEGMENT_MS "3600000"
+
 static const topic_config JOURNAL[] = {
     {"cleanup.policy", "delete", true}, // what is in the retry topic is deleted by retryd itself
     {"retention.ms", "-1", true},
     {"retention.bytes", "-1", true},
+    {"segment.bytes", SEGMENT_BYTES, false}, // whole segments go
 };
 static const topic_config RETRY[] = {
     {"cleanup.policy", "compact", true},
     {"min.compaction.lag.ms", "60000", false},
     {"delete.retention.ms", "86400000", false}, // a node that reads from the beginning must meet each tombstone
+    {"segment.bytes", SEGMENT_BYTES, false},
+    {"segment.ms", SEGMENT_MS, false},
 };
-static const topic_config OPEN[] = {{"cleanup.policy", "compact", false}};
+static const topic_config OPEN[] = {{"cleanup.policy", "compact", false}, {"segment.ms", SEGMENT_MS, false}};
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
 /* ---- admin requests ------------------------------------------------------------------------------------ */
 
 typedef struct request {
+    rt_ks *store;
     rd_kafka_t *rk;
     rd_kafka_AdminOptions_t *options;
     rd_kafka_queue_t *queue;
@@ -36,17 +45,26 @@ typedef struct request {
 
 static request begin(rt_ks *s, rd_kafka_admin_op_t op) {
     char why[8];
-    request r = {.rk = s->journal.writer, .options = rd_kafka_AdminOptions_new(s->journal.writer, op)};
+    request r = {.store = s, .rk = s->journal.writer, .options = rd_kafka_AdminOptions_new(s->journal.writer, op)};
     r.queue = rd_kafka_queue_new(r.rk);
     (void)rd_kafka_AdminOptions_set_request_timeout(r.options, ASK_MS, why, sizeof why);
     return r;
 }
 
 static rt_code wait_for(request *r, const char *what, rt_err *err) {
-    r->event = rd_kafka_queue_poll(r->queue, ASK_MS + 1000);
-    if (r->event != NULL && rd_kafka_event_error(r->event) == RD_KAFKA_RESP_ERR_NO_ERROR) return RT_OK;
-    const char *why = r->event == NULL ? "no broker answers" : rd_kafka_event_error_string(r->event);
-    return rt_fail(err, RT_E_UNAVAILABLE, 0, "Kafka: %s: %s", what, why);
+    rt_ks *s = r->store;
+    const int64_t until_ms = rt_mono_ms() + ASK_MS + 1000;
+    rt_ks_came(s);
+    while ((r->event = rd_kafka_queue_poll(r->queue, SLICE_MS)) == NULL && rt_mono_ms() < until_ms) {
+        (void)rd_kafka_poll(r->rk, 0); // why nobody answers
+        if (!rt_ks_still_waits(s, what, err)) return RT_E_UNAVAILABLE;
+    }
+    const rd_kafka_resp_err_t error = r->event == NULL ? RD_KAFKA_RESP_ERR__TIMED_OUT : rd_kafka_event_error(r->event);
+    if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return RT_OK;
+    const bool silent = error == RD_KAFKA_RESP_ERR__TIMED_OUT && s->journal.why.msg[0] != '\0';
+    const char *why = r->event == NULL ? "no answer" : rd_kafka_event_error_string(r->event);
+    return rt_fail(err, RT_E_UNAVAILABLE, 0, "Kafka: %s: no answer from the brokers %.80s: %.150s", what, s->brokers,
+                   silent ? s->journal.why.msg : why);
 }
 
 static void finish(request *r) {
@@ -56,6 +74,12 @@ static void finish(request *r) {
 }
 
 /* ---- making -------------------------------------------------------------------------------------------- */
+
+/* The broker's own words, if it has any. */
+static const char *topic_error(const rd_kafka_topic_result_t *result) {
+    const char *words = rd_kafka_topic_result_error_string(result);
+    return words != NULL && words[0] != '\0' ? words : rd_kafka_err2str(rd_kafka_topic_result_error(result));
+}
 
 /* 0 partitions: as many as the brokers give. */
 static rt_code make_topic(rt_ks *s, const char *name, uint32_t partitions, const topic_config *configs, size_t count,
@@ -75,7 +99,8 @@ static rt_code make_topic(rt_ks *s, const char *name, uint32_t partitions, const
             rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(r.event), &results);
         const rd_kafka_resp_err_t error = results == 1 ? rd_kafka_topic_result_error(result[0]) : RD_KAFKA_RESP_ERR__FAIL;
         if (error != RD_KAFKA_RESP_ERR_NO_ERROR && error != RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
-            code = rt_fail(err, RT_E_INVALID, 0, "Kafka: %s cannot be made: %s", name, rd_kafka_err2str(error));
+            code = rt_fail(err, RT_E_INVALID, 0, "Kafka: the topic %s cannot be made with kafka.replication=%u: %.200s",
+                           name, s->cfg.replication, results == 1 ? topic_error(result[0]) : rd_kafka_err2str(error));
     }
     finish(&r);
     rd_kafka_NewTopic_destroy(topic);
@@ -114,6 +139,8 @@ static rt_code look_at_topic(rt_ks *s, const char *name, const topic_config *con
         const rd_kafka_resp_err_t error = results == 1 ? rd_kafka_ConfigResource_error(result[0]) : RD_KAFKA_RESP_ERR__FAIL;
         *unknown = error == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
         if (error == RD_KAFKA_RESP_ERR_NO_ERROR) code = check_configs(result[0], name, configs, count, err);
+        else if (*unknown && !s->cfg.create_topics)
+            code = rt_fail(err, RT_E_INVALID, 0, "Kafka: there is no topic %s, and kafka.create_topics is false", name);
         // Who may not look at it has to trust who made it.
         else if (error != RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
             code = rt_fail(err, RT_E_INVALID, 0, "Kafka: the topic %s: %s", name, rd_kafka_err2str(error));
@@ -150,18 +177,27 @@ static rt_code count_partitions(rt_ks *s, const char *name, uint32_t *out, rt_er
     return code;
 }
 
+static rt_code make_all(rt_ks *s, rt_err *err) {
+    rt_code code = make_topic(s, s->journal_topic, 1, JOURNAL, COUNT(JOURNAL), err);
+    if (code == RT_OK) code = make_topic(s, s->retry_topic, s->cfg.partitions, RETRY, COUNT(RETRY), err);
+    if (code == RT_OK) code = make_topic(s, s->dead_topic, 0, NULL, 0, err);
+    if (code == RT_OK) code = make_topic(s, s->audit_topic, 0, NULL, 0, err);
+    return code == RT_OK ? make_topic(s, s->open_topic, 0, OPEN, COUNT(OPEN), err) : code;
+}
+
+/* Without one of them a cut could never be written. */
+static rt_code check_all(rt_ks *s, rt_err *err) {
+    rt_code code = check_topic(s, s->journal_topic, JOURNAL, COUNT(JOURNAL), err);
+    if (code == RT_OK) code = check_topic(s, s->retry_topic, RETRY, COUNT(RETRY), err);
+    if (code == RT_OK) code = check_topic(s, s->dead_topic, NULL, 0, err);
+    if (code == RT_OK) code = check_topic(s, s->audit_topic, NULL, 0, err);
+    return code == RT_OK ? check_topic(s, s->open_topic, OPEN, COUNT(OPEN), err) : code;
+}
+
 rt_code rt_ks_topics(rt_ks *s, rt_err *err) {
     uint32_t lines = 0;
-    rt_code code = RT_OK;
-    if (s->cfg.create_topics) {
-        code = make_topic(s, s->journal_topic, 1, JOURNAL, COUNT(JOURNAL), err);
-        if (code == RT_OK) code = make_topic(s, s->retry_topic, s->cfg.partitions, RETRY, COUNT(RETRY), err);
-        if (code == RT_OK) code = make_topic(s, s->dead_topic, 0, NULL, 0, err);
-        if (code == RT_OK) code = make_topic(s, s->audit_topic, 0, NULL, 0, err);
-        if (code == RT_OK) code = make_topic(s, s->open_topic, 0, OPEN, COUNT(OPEN), err);
-    }
-    if (code == RT_OK) code = check_topic(s, s->journal_topic, JOURNAL, COUNT(JOURNAL), err);
-    if (code == RT_OK) code = check_topic(s, s->retry_topic, RETRY, COUNT(RETRY), err);
+    rt_code code = s->cfg.create_topics ? make_all(s, err) : RT_OK;
+    if (code == RT_OK) code = check_all(s, err);
     if (code == RT_OK) code = count_partitions(s, s->journal_topic, &lines, err);
     if (code == RT_OK && lines != 1)
         code = rt_fail(err, RT_E_INVALID, 0, "Kafka: the topic %s must have one partition, and has %u", s->journal_topic,

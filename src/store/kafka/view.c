@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "os/clock.h"
 #include "store/kafka/inside.h"
 
 enum { WAKE_LOOKS_MAX = 256 }; /* jobs of others that are passed over before their time stands for a later one */
@@ -116,11 +117,59 @@ static rt_code list_expiries(rt_view *v, int64_t until_ms, rt_each_expiry *each,
     return rt_view_expiries(inner(v), until_ms, pass_expiry, &x);
 }
 
+/* ---- the gate ------------------------------------------------------------------------------------------ */
+
+void rt_gate_init(rt_gate *g) {
+    (void)pthread_mutex_init(&g->lock, NULL); // neither can fail on Linux
+    (void)pthread_cond_init(&g->emptied, NULL);
+}
+
+void rt_gate_deinit(rt_gate *g) {
+    (void)pthread_cond_destroy(&g->emptied);
+    (void)pthread_mutex_destroy(&g->lock);
+}
+
+void rt_gate_shut(rt_gate *g) {
+    (void)pthread_mutex_lock(&g->lock);
+    g->shut = true;
+    while (g->views > 0) (void)pthread_cond_wait(&g->emptied, &g->lock);
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
+void rt_gate_open(rt_gate *g) {
+    (void)pthread_mutex_lock(&g->lock);
+    g->shut = false;
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
+static bool go_in(rt_gate *g) {
+    (void)pthread_mutex_lock(&g->lock);
+    const bool may = !g->shut;
+    if (may) g->views++;
+    (void)pthread_mutex_unlock(&g->lock);
+    return may;
+}
+
+static void go_out(rt_gate *g) {
+    (void)pthread_mutex_lock(&g->lock);
+    if (--g->views == 0) (void)pthread_cond_signal(&g->emptied);
+    (void)pthread_mutex_unlock(&g->lock);
+}
+
+enum { AWAY_MS_LEAST = 5000 }; /* longer than the engine ever is in one step */
+
+bool rt_ks_is_away(const rt_ks *s) {
+    const int64_t most_ms = s->cfg.kept_ms > AWAY_MS_LEAST ? s->cfg.kept_ms : AWAY_MS_LEAST;
+    return rt_mono_ms() - atomic_load(&s->looked_ms) > most_ms;
+}
+
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 static void close_view(rt_view *v) {
+    rt_ks *s = ((rt_ks_view *)v)->store;
     rt_view_close(inner(v));
     free(v);
+    go_out(&s->gate);
 }
 
 const rt_view_ops rt_ks_view_ops = {
@@ -141,12 +190,15 @@ const rt_view_ops rt_ks_view_ops = {
 };
 
 rt_code rt_ks_view_open(rt_ks *s, rt_view **out, rt_err *err) {
+    if (rt_ks_is_away(s) || !go_in(&s->gate)) return rt_fail(err, RT_E_UNAVAILABLE, 0, RT_KS_MENDING);
     rt_ks_view *v = malloc(sizeof *v);
-    if (v == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "view");
-    *v = (rt_ks_view){.base.ops = &rt_ks_view_ops, .store = s};
-    const rt_code code = rt_store_view(s->copy.local, &v->inner, err);
+    rt_code code = RT_OK;
+    if (v == NULL) code = rt_fail(err, RT_E_NOMEM, ENOMEM, "view");
+    else *v = (rt_ks_view){.base.ops = &rt_ks_view_ops, .store = s};
+    if (code == RT_OK) code = rt_store_view(s->copy.local, &v->inner, err);
     if (code != RT_OK) {
         free(v);
+        go_out(&s->gate);
         return code;
     }
     *out = &v->base;
