@@ -195,7 +195,7 @@ def test_the_live_task_is_shown_and_grows(retryd, receiver):
     assert (seen["status"], seen["sub_status"], seen["sub_status_message"]) == ("PENDING", "resting", "come back")
     first, second = [request.json for request in receiver.seen()]
     assert (first["task"], first["args"], first["kwargs"], first["state"]) == ("create_order", [], {}, None)
-    assert first["order"] == one and first["meta"] == {"n": 1} and first["attempt"] == 1
+    assert first["order"] == one and first["meta"] == {"n": 1} and first["attempt"] == 1 and first["project"] == "p"
     assert (second["task"], second["args"], second["kwargs"], second["state"]) == ("second", [1, "x"], {"a": None}, "s1")
     assert second["token"] != first["token"] and second["deadline"] > time.time() * 1000
     # Retry now.
@@ -238,6 +238,31 @@ def test_projects_do_not_meet(start_retryd):
     refused(server.post("/v1/orders", json={"type": "own", "meta": {}}, headers=other), 400, "own")
 
 
+def test_a_request_says_whose_orders_it_is_about(waiting):
+    one = order(waiting)
+    for path in ("/v1/orders", f"/v1/orders/{one}", f"/v1/orders/{one}/retries", f"/v1/secrets/{one}", f"/v1/containers/{one}"):
+        for nobody in (None, ""):
+            refused(waiting.get(path, headers={"X-Project-Id": nobody}), 400, "X-Project-Id")
+    answer = waiting.post("/v1/orders", json={"type": "key", "meta": KEY}, headers={"X-Project-Id": None})
+    refused(answer, 400, "X-Project-Id")
+    assert waiting.get("/v1/orders").json()["total"] == 1
+
+
+def test_the_same_request_with_its_key_gets_the_same_order(waiting):
+    def post(status, key, **meta):
+        answer = waiting.post("/v1/orders", json={"type": "work", "meta": meta}, headers={"Idempotency-Key": key})
+        assert answer.status_code == status, answer.text
+        return answer
+
+    first = post(202, "k", n=1)
+    again = post(202, "k", n=1)
+    assert again.json() == first.json() and again.headers["Location"] == first.headers["Location"]
+    refused(post(409, "k", n=2), 409, "idempotency key")
+    assert post(202, "k2", n=1).json() != first.json()
+    refused(post(400, "k" * 129), 400, "Idempotency-Key")
+    assert waiting.get("/v1/orders").json()["total"] == 2
+
+
 def test_tokens_open_their_project_only(start_retryd, tmp_path):
     tokens = tmp_path / "tokens"
     tokens.write_text("0123456789abcdef-p p\n0123456789abcdef-q q\n0123456789abcdef-all *\n")
@@ -246,6 +271,8 @@ def test_tokens_open_their_project_only(start_retryd, tmp_path):
     mine = {"X-Auth-Token": "0123456789abcdef-p"}
     everybody = {"X-Auth-Token": "0123456789abcdef-all"}
     refused(server.get("/v1/orders"), 401)
+    refused(server.get("/v1/orders", headers={"X-Project-Id": None}), 401)
+    refused(server.get("/v1/orders", headers={**mine, "X-Project-Id": None}), 400, "X-Project-Id")
     refused(server.get("/v1/orders", headers={**mine, "X-Project-Id": "q"}), 403)
     assert server.get("/v1/orders", headers=mine).status_code == 200
     assert server.put("/v1/order-types/t", json={"target": {"plugin": "p"}}).status_code == 401

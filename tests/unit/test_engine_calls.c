@@ -1,5 +1,6 @@
 /* Calls: types, scheduling, and attempts that are pushed. */
 #include "call_kit.h"
+#include "engine/common/key.h"
 
 /* ---- types --------------------------------------------------------------------------------------------- */
 
@@ -174,7 +175,7 @@ static void schedule__with_a_known_key_creates_nothing_new(void **state) {
     assert_int_equal(item.id, first);
     item.payload = RT_STR("y");
     assert_int_equal(call_schedule_item(k, "t", &item), RT_E_FENCED);
-    k->now_ms += RT_CALL_KEY_KEPT_MS; // forgotten, whether it was swept or not
+    k->now_ms += RT_KEY_KEPT_MS; // forgotten, whether it was swept or not
     assert_int_equal(call_schedule_item(k, "t", &item), RT_OK);
     assert_false(item.existed);
     assert_true(item.id != first);

@@ -205,7 +205,7 @@ static void delete__worker_that_wants_to_is_told_once(void **state) {
     (void)snprintf(want, sizeof want,
                    "{\"order\":\"%s\",\"type\":\"key\",\"task\":\"check\",\"args\":[],\"kwargs\":{},"
                    "\"meta\":{\"name\": \"n\"},\"state\":\"s\",\"attempt\":1,\"token\":\"%016llx\","
-                   "\"deadline\":1030000,\"verb\":\"cancel\"}",
+                   "\"deadline\":1030000,\"project\":\"p\",\"verb\":\"cancel\"}",
                    rt_uuid_format(RIG_TAG, id).s, (unsigned long long)a->token);
     assert_text(a->body, want);
     rig_answer(r, a, 204, "");

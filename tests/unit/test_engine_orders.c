@@ -1,5 +1,6 @@
 /* Orders as barbican-retry.md has them: what runs are sent, what their answers make of an order, how they
  * are tried again, and how an order ends. */
+#include "engine/common/key.h"
 #include "order_rig.h"
 
 static const char DONE[] = "{\"action\": \"done\"}";
@@ -22,6 +23,39 @@ static void order__is_pending_with_one_live_task(void **state) {
     const rt_counts counts = rig_counts(r);
     assert_int_equal(counts.ready + counts.scheduled + counts.leased, 1);
     assert_int_equal(rig_metric(r, RT_ORDER_CREATED), 1);
+}
+
+static rt_code create_keyed(rig *r, const char *meta, rt_id *id) {
+    rt_order_create c;
+    rt_order_create_init(&c);
+    c.tenant = RT_STR("p");
+    c.type = RT_STR("key");
+    c.meta = rt_str_of(meta);
+    c.key = RT_STR("k1");
+    const rt_code code = rig_run(r, &c.cmd);
+    *id = c.id;
+    return code;
+}
+
+static void order__asked_for_again_with_its_key_is_the_same(void **state) {
+    rig *r = *state;
+    assert_int_equal(rig_put_type(r, "key", rig_like("plugin:key")), RT_OK);
+    rt_id first, again;
+    assert_int_equal(create_keyed(r, "{}", &first), RT_OK);
+    assert_int_equal(create_keyed(r, "{}", &again), RT_OK);
+    assert_true(again == first);
+    assert_int_equal(rig_docs(r, RT_DOC_ORDER), 1);
+    assert_int_equal(rig_metric(r, RT_ORDER_CREATED), 1);
+    assert_int_equal(create_keyed(r, "{\"n\": 1}", &again), RT_E_FENCED);
+    rig_say(r, DONE);
+    assert_int_equal(create_keyed(r, "{}", &again), RT_OK); // after its end, too
+    assert_true(again == first);
+    r->now_ms += RT_KEY_KEPT_MS;
+    rig_settle(r);
+    assert_int_equal(rig_docs(r, RT_DOC_ORDER_KEY), 0);
+    assert_int_equal(create_keyed(r, "{\"n\": 1}", &again), RT_OK);
+    assert_true(again != first);
+    rig_say(r, DONE);
 }
 
 static void order__of_no_type_is_refused(void **state) {
@@ -62,7 +96,7 @@ static void order__run_is_sent_what_there_is_to_know(void **state) {
         want, sizeof want,
         "{\"order\":\"%s\",\"type\":\"certificate\",\"task\":\"create_order\",\"args\":[],\"kwargs\":{},"
         "\"meta\":{\"name\": \"n\"},\"state\":null,\"attempt\":1,\"token\":\"%016llx\","
-        "\"deadline\":1007000,\"verb\":\"run\"}",
+        "\"deadline\":1007000,\"project\":\"p\",\"verb\":\"run\"}",
         rt_uuid_format(RIG_TAG, id).s, (unsigned long long)a->token);
     assert_text(a->body, want);
     rig_answer(r, a, 200, DONE);
@@ -82,7 +116,7 @@ static void order__next_run_is_sent_what_the_last_one_said(void **state) {
     (void)snprintf(want, sizeof want,
                    "{\"order\":\"%s\",\"type\":\"x\",\"task\":\"che\\\"ck\",\"args\":[1, \"a\"],"
                    "\"kwargs\":{\"k\": null},\"meta\":{\"name\": \"n\"},\"state\":\"line\\nnext \\u0001\","
-                   "\"attempt\":2,\"token\":\"%016llx\",\"deadline\":1035000,\"verb\":\"run\"}",
+                   "\"attempt\":2,\"token\":\"%016llx\",\"deadline\":1035000,\"project\":\"p\",\"verb\":\"run\"}",
                    rt_uuid_format(RIG_TAG, id).s, (unsigned long long)a->token);
     assert_text(a->body, want);
     rig_answer(r, a, 200, DONE);
@@ -438,6 +472,7 @@ static void order__wake_makes_it_due_at_once(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         RIG_BOTH(order__is_pending_with_one_live_task),
+        RIG_BOTH(order__asked_for_again_with_its_key_is_the_same),
         RIG_BOTH(order__of_no_type_is_refused),
         RIG_BOTH(order__run_is_sent_what_there_is_to_know),
         RIG_BOTH(order__next_run_is_sent_what_the_last_one_said),

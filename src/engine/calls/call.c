@@ -1,14 +1,14 @@
 #include "engine/calls/call.h"
 
-#include <openssl/evp.h>
 #include <string.h>
 
 #include "engine/calls/call_parts.h"
 #include "engine/calls/line.h"
 #include "engine/common/job.h"
+#include "engine/common/key.h"
 #include "engine/common/name.h"
 
-enum { FORMAT = 1, KEY_FORMAT = 1, HASH_LEN = 32 };
+enum { FORMAT = 1 };
 
 /* ---- stored form --------------------------------------------------------------------------------------- */
 
@@ -44,18 +44,6 @@ bool rt_call_decode(rt_str body, rt_call *out) {
 
 /* ---- idempotency keys ---------------------------------------------------------------------------------- */
 
-typedef struct known {
-    rt_doc doc; /* version 0: there is none */
-    rt_id id;
-    unsigned char hash[HASH_LEN]; /* of the payload */
-    bool found;
-} known;
-
-static bool hash_of(rt_str s, unsigned char out[HASH_LEN]) {
-    unsigned int len = HASH_LEN;
-    return EVP_Digest(s.len > 0 ? s.ptr : "", s.len, out, &len, EVP_sha256(), NULL) == 1;
-}
-
 /* The queue is the type's, and not another's that has its name later. */
 static rt_str key_name(rt_arena *arena, rt_id queue, rt_str key) {
     unsigned char *name = rt_arena_alloc(arena, sizeof queue + key.len);
@@ -66,39 +54,11 @@ static rt_str key_name(rt_arena *arena, rt_id queue, rt_str key) {
 }
 _Static_assert(sizeof(rt_id) + RT_CALL_KEY_MAX <= RT_DOC_NAME_MAX, "every key has a name");
 
-static bool decode_known(rt_str value, known *k) {
-    rt_unpack u = {.rest = value};
-    if (rt_unpack_u8(&u) != KEY_FORMAT) return false;
-    k->id = rt_unpack_u64(&u);
-    if (u.failed || u.rest.len != HASH_LEN) return false;
-    memcpy(k->hash, u.rest.ptr, HASH_LEN);
-    return true;
-}
-
-static rt_code find_key(rt_tx *tx, rt_id queue, rt_str key, known *out) {
-    const rt_str name = key_name(tx->arena, queue, key);
-    if (name.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a key");
-    const rt_op *written = rt_tx_doc_op(tx, RT_DOC_CALL_KEY, name); // by another of the same request
-    rt_code code = RT_OK;
-    if (written != NULL) out->doc = *written->doc.now;
-    else code = rt_doc_load(tx, RT_DOC_CALL_KEY, name, &out->doc);
-    if (code != RT_OK) return code == RT_E_ABSENT ? RT_OK : code;
-    if (!decode_known(out->doc.value, out)) return rt_fail(tx->err, RT_E_CORRUPT, 0, "a key cannot be read");
-    out->found = out->doc.expires_ms > tx->now_ms;
-    return RT_OK;
-}
-
-static rt_code keep_key(rt_tx *tx, const known *k, rt_id id) {
-    rt_buf b = {0};
-    rt_pack_u8(&b, KEY_FORMAT);
-    rt_pack_u64(&b, id);
-    rt_buf_add(&b, (rt_str){.ptr = (const char *)k->hash, .len = HASH_LEN});
-    rt_doc now = k->doc;
-    now.expires_ms = tx->now_ms + RT_CALL_KEY_KEPT_MS;
-    now.value = rt_pack_finish(&b, tx->arena);
-    if (now.value.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a key");
-    rt_tx_put_doc(tx, k->doc.version == 0 ? NULL : &k->doc, &now);
-    return RT_OK;
+static rt_code find_key(rt_tx *tx, const rt_call_type *type, const rt_call_item *item, rt_key *out) {
+    const rt_str name = key_name(tx->arena, type->queue, item->key);
+    const rt_code code = rt_key_find(tx, RT_DOC_CALL_KEY, name, item->payload, out);
+    if (code != RT_E_FENCED) return code;
+    return rt_fail(tx->err, code, 0, "this idempotency key came with another payload before");
 }
 
 /* ---- scheduling ---------------------------------------------------------------------------------------- */
@@ -190,21 +150,11 @@ rt_code rt_call_delete(rt_tx *tx, const rt_job *job) {
 
 rt_code rt_call_schedule(rt_tx *tx, rt_str tenant, const rt_call_type *type, rt_str type_name,
                          rt_call_item *item) {
-    known k = {.id = 0};
-    item->existed = false;
-    rt_code code = RT_OK;
-    if (item->key.len > 0) {
-        unsigned char hash[HASH_LEN];
-        if (!hash_of(item->payload, hash)) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a hash");
-        code = find_key(tx, type->queue, item->key, &k);
-        if (code != RT_OK) return code;
-        if (k.found && memcmp(k.hash, hash, HASH_LEN) != 0)
-            return rt_fail(tx->err, RT_E_FENCED, 0, "this idempotency key came with another payload before");
-        item->existed = k.found;
-        item->id = k.id;
-        memcpy(k.hash, hash, HASH_LEN);
-    }
-    if (item->existed) return RT_OK;
+    rt_key key = {.id = 0};
+    rt_code code = item->key.len > 0 ? find_key(tx, type, item, &key) : RT_OK;
+    item->existed = key.id != 0;
+    item->id = key.id;
+    if (code != RT_OK || item->existed) return code;
     const rt_call call = {.tenant = tenant,
                           .type = type_name,
                           .reason = item->reason,
@@ -213,7 +163,7 @@ rt_code rt_call_schedule(rt_tx *tx, rt_str tenant, const rt_call_type *type, rt_
                           .payload = item->payload};
     const int64_t delay_ms = item->delay_ms > 0 ? item->delay_ms : 0;
     code = insert(tx, type, &call, tx->now_ms + delay_ms, &item->id);
-    return code == RT_OK && item->key.len > 0 ? keep_key(tx, &k, item->id) : code;
+    return code == RT_OK && item->key.len > 0 ? rt_key_keep(tx, &key, item->id) : code;
 }
 
 /* The type of an item: the one before it mostly has the same. */

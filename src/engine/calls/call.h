@@ -13,7 +13,6 @@ enum {
     RT_CALL_KEY_MAX = 256,          /* idempotency key */
     RT_CALL_CONTENT_TYPE_MAX = 256,
     RT_CALLS_PER_REQUEST_MAX = 1000,
-    RT_CALL_KEY_KEPT_MS = 24 * 3600 * 1000, /* an idempotency key counts so long after its call was scheduled */
     RT_CALL_LEASE_S_MAX = 12 * 3600
 };
 

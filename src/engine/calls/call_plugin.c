@@ -38,6 +38,7 @@ rt_str rt_call_plugin_run(rt_tx *tx, const rt_job *job, const rt_call *call, uin
     const rt_run_request run = {
         .id = job->id,
         .tag = tx->store->tag,
+        .project = call->tenant,
         .type = call->type,
         .task = RT_STR("call"),
         .args = RT_STR("[]"),

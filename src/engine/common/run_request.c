@@ -26,5 +26,6 @@ void rt_run_request_write(rt_buf *out, const rt_run_request *run) {
     else rt_buf_add(out, RT_STR(",\"state\":null"));
     rt_buf_addf(out, ",\"attempt\":%" PRIu32 ",\"token\":\"%016" PRIx64 "\",\"deadline\":%" PRId64,
                 run->attempt, run->token, run->deadline_ms);
+    add_text(out, ",\"project\":", run->project);
     rt_buf_addf(out, ",\"verb\":\"%s\"}", run->cancel ? "cancel" : "run");
 }

@@ -1,5 +1,6 @@
 #include "base/utf8.h"
 #include "engine/common/job.h"
+#include "engine/common/key.h"
 #include "engine/orders/order_parts.h"
 #include "engine/orders/secret.h"
 
@@ -157,14 +158,27 @@ rt_code rt_order_read_cancel(rt_tx *tx, const rt_job *job, rt_order_case *out) {
 
 /* ---- commands ---------------------------------------------------------------------------------------- */
 
+/* Was it created before? */
+static rt_code find_key(rt_tx *tx, const rt_order_create *c, rt_key *out) {
+    const rt_str of = rt_name(tx->arena, c->type, c->meta);
+    if (of.ptr == NULL) return no_memory(tx);
+    const rt_code code = rt_key_find(tx, RT_DOC_ORDER_KEY, rt_name(tx->arena, c->tenant, c->key), of, out);
+    if (code != RT_E_FENCED) return code;
+    return rt_fail(tx->err, code, 0, "This idempotency key came with another order before.");
+}
+_Static_assert(RT_TENANT_MAX + 1 + RT_ORDER_KEY_MAX <= RT_DOC_NAME_MAX, "every key has a name");
+
 static rt_code decide_create(rt_tx *tx, rt_command *cmd) {
     rt_order_create *c = (rt_order_create *)cmd;
     RT_ASSERT(c->meta.len <= RT_ORDER_META_MAX);
     rt_doc type_doc;
     rt_order_case o = {.tenant = c->tenant};
-    const rt_code code = rt_name_is_word(c->type)
-                             ? rt_order_type_find(tx, c->tenant, c->type, &type_doc, &o.type)
-                             : RT_E_ABSENT;
+    rt_key key = {.id = 0};
+    rt_code code = c->key.len > 0 ? find_key(tx, c, &key) : RT_OK;
+    c->id = key.id;
+    if (code != RT_OK || c->id != 0) return code;
+    code = rt_name_is_word(c->type) ? rt_order_type_find(tx, c->tenant, c->type, &type_doc, &o.type)
+                                    : RT_E_ABSENT;
     if (code == RT_E_ABSENT) return rt_fail(tx->err, code, 0, "There is no order type of this name.");
     if (code != RT_OK) return code;
     rt_tx_guard(tx, RT_DOC_ORDER_TYPE, type_doc.name, type_doc.version);
@@ -183,7 +197,8 @@ static rt_code decide_create(rt_tx *tx, rt_command *cmd) {
         .kwargs = RT_STR("{}"),
     };
     rt_order_add_task(tx, &o.type, o.was.name, &o.order);
-    return rt_order_save(tx, &o);
+    code = rt_order_save(tx, &o);
+    return code == RT_OK && c->key.len > 0 ? rt_key_keep(tx, &key, c->id) : code;
 }
 
 void rt_order_create_init(rt_order_create *c) { *c = (rt_order_create){.cmd = {.decide = decide_create}}; }

@@ -14,7 +14,8 @@ enum {
     RT_ORDER_MESSAGE_MAX = 255,
     RT_ORDER_ERROR_CODE_MAX = 16,
     RT_ORDER_ERROR_REASON_MAX = 255,
-    RT_ORDER_CREATOR_MAX = 255
+    RT_ORDER_CREATOR_MAX = 255,
+    RT_ORDER_KEY_MAX = 128             /* bytes of an idempotency key */
 };
 
 typedef enum rt_order_status { RT_ORDER_PENDING = 1, RT_ORDER_ACTIVE, RT_ORDER_ERROR } rt_order_status;
@@ -42,10 +43,11 @@ rt_str rt_order_name(rt_arena *arena, rt_str tenant, rt_id id);
 rt_str rt_order_encode(rt_arena *arena, const rt_order *o);
 bool rt_order_decode(rt_str value, rt_order *out); /* lends */
 
-/* Creates it with its first task. RT_E_ABSENT: no such type. */
+/* Creates it with its first task. RT_E_ABSENT: no such type. The same `key` (empty: none) gets the same order, for a day;
+ * RT_E_FENCED: it came with another type or meta before. */
 typedef struct rt_order_create {
     rt_command cmd;
-    rt_str tenant, type, meta, creator;
+    rt_str tenant, type, meta, creator, key;
     rt_id id; /* out */
 } rt_order_create;
 void rt_order_create_init(rt_order_create *c);

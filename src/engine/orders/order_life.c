@@ -36,6 +36,7 @@ static rt_code start_run(rt_tx *tx, const rt_job *job, const rt_order_case *c, r
     const rt_run_request run = {
         .id = o->id,
         .tag = tx->store->tag,
+        .project = c->tenant,
         .type = o->type,
         .task = o->task,
         .args = o->args,

@@ -72,6 +72,11 @@ void rt_page_order_post(rt_exchange *x) {
         rt_refusal(x, 400, "X-User-Id is not UTF-8.");
         return;
     }
+    if (!rt_exchange_header(x, "Idempotency-Key", &c->key)) c->key = RT_STR_EMPTY;
+    if (c->key.len > RT_ORDER_KEY_MAX) {
+        rt_refusal(x, 400, "Idempotency-Key has at most %d bytes.", RT_ORDER_KEY_MAX);
+        return;
+    }
     json_t *body = take_body(x);
     if (body == NULL) return;
     const bool fine = take_order(x, body, c);

@@ -49,8 +49,11 @@ void rt_refusal_want_tenant(rt_exchange *x) {
         rt_refusal(x, 400, "X-Project-Id has at most %d bytes.", RT_TENANT_MAX);
         return;
     }
+    rt_str project;
     const unsigned status = rt_api_refusal(x, tenant);
-    if (status != 0) rt_refusal(x, status, "This wants a token for project '%.*s'.", RT_STR_ARG(tenant));
+    const bool named = rt_exchange_header(x, "X-Project-Id", &project) && project.len > 0;
+    if (!named && status != 401) rt_refusal(x, 400, "X-Project-Id is missing: it says whose orders these are.");
+    else if (status != 0) rt_refusal(x, status, "This wants a token for project '%.*s'.", RT_STR_ARG(tenant));
 }
 
 void rt_refusal_not_found(rt_exchange *x) { rt_refusal(x, 404, "There is no such path."); }
