@@ -27,18 +27,39 @@ static void add_names(rt_buf *b, const rt_pg_table *t, int first, int count, con
         rt_buf_addf(b, "%s%s%s", i == first ? "" : ", ", before, t->columns[i].name);
 }
 
-/* "unnest($1::bigint[], …) AS u(id, …)": columns `first`…, beginning with parameter 1. */
-static void add_unnest(rt_buf *b, const rt_pg_table *t, int first, int count) {
+/* "unnest($1::bigint[], …) AS u(id, …)": the first `count` columns. */
+static void add_unnest(rt_buf *b, const rt_pg_table *t, int count) {
     rt_buf_addf(b, "unnest(");
-    for (int i = 0; i < count; i++)
-        rt_buf_addf(b, "%s$%d::%s[]", i == 0 ? "" : ", ", i + 1, type_name(t->columns[first + i].type));
+    for (int i = 0; i < count; i++) rt_buf_addf(b, "%s$%d::%s[]", i == 0 ? "" : ", ", i + 1, type_name(t->columns[i].type));
     rt_buf_addf(b, ") AS u(");
-    add_names(b, t, first, count, "");
+    add_names(b, t, 0, count, "");
     rt_buf_addf(b, ")");
 }
 
-static void add_value(rt_buf *b, const rt_pg_column *column) {
-    rt_buf_addf(b, column->type == RT_OID_TEXT ? "u.%s::bigint[]" : "u.%s", column->name);
+/* PostgreSQL finds the n-th element of an array at once where all are of one size. So only keys and what has no fixed size
+ * is unnested, which costs a stored row for each array and element; the rest is looked up by the row's number. */
+static bool is_unnested(const rt_pg_table *t, int column) {
+    const Oid type = t->columns[column].type;
+    return column < t->keys_count || type == RT_OID_BYTEA || type == RT_OID_TEXT;
+}
+
+/* "unnest($1::bigint[], …) WITH ORDINALITY AS u(id, …, n)" of the first `count` columns. */
+static void add_rows(rt_buf *b, const rt_pg_table *t, int count) {
+    rt_buf_addf(b, "unnest(");
+    for (int i = 0; i < count; i++) {
+        if (is_unnested(t, i)) rt_buf_addf(b, "%s$%d::%s[]", i == 0 ? "" : ", ", i + 1, type_name(t->columns[i].type));
+    }
+    rt_buf_addf(b, ") WITH ORDINALITY AS u(");
+    for (int i = 0; i < count; i++) {
+        if (is_unnested(t, i)) rt_buf_addf(b, "%s, ", t->columns[i].name);
+    }
+    rt_buf_addf(b, "n)");
+}
+
+static void add_value(rt_buf *b, const rt_pg_table *t, int column) {
+    const rt_pg_column *c = &t->columns[column];
+    if (is_unnested(t, column)) rt_buf_addf(b, c->type == RT_OID_TEXT ? "u.%s::bigint[]" : "u.%s", c->name);
+    else rt_buf_addf(b, "($%d::%s[])[u.n]", column + 1, type_name(c->type));
 }
 
 static void add_same_key(rt_buf *b, const rt_pg_table *t) {
@@ -55,7 +76,7 @@ static void make_get(rt_buf *b, const rt_pg_table *t) {
         return;
     }
     rt_buf_addf(b, " JOIN ");
-    add_unnest(b, t, 0, t->keys_count);
+    add_unnest(b, t, t->keys_count);
     rt_buf_addf(b, " ON ");
     add_same_key(b, t);
 }
@@ -66,10 +87,10 @@ static void make_insert(rt_buf *b, const rt_pg_table *t) {
     rt_buf_addf(b, ") SELECT ");
     for (int i = 0; i < t->columns_count; i++) {
         rt_buf_addf(b, i == 0 ? "" : ", ");
-        add_value(b, &t->columns[i]);
+        add_value(b, t, i);
     }
     rt_buf_addf(b, " FROM ");
-    add_unnest(b, t, 0, t->columns_count);
+    add_rows(b, t, t->columns_count);
 }
 
 /* Parameters: all columns as they shall be, then the versions as they were. */
@@ -77,26 +98,31 @@ static void make_update(rt_buf *b, const rt_pg_table *t) {
     rt_buf_addf(b, "WITH w AS (UPDATE %s t SET ", t->name);
     for (int i = t->keys_count; i < t->columns_count; i++) {
         rt_buf_addf(b, "%s%s = ", i == t->keys_count ? "" : ", ", t->columns[i].name);
-        add_value(b, &t->columns[i]);
+        add_value(b, t, i);
     }
-    rt_buf_addf(b, " FROM unnest(");
-    for (int i = 0; i < t->columns_count; i++) rt_buf_addf(b, "$%d::%s[], ", i + 1, type_name(t->columns[i].type));
-    rt_buf_addf(b, "$%d::bigint[]) AS u(", t->columns_count + 1);
-    add_names(b, t, 0, t->columns_count, "");
-    rt_buf_addf(b, ", was) WHERE ");
+    rt_buf_addf(b, " FROM ");
+    add_rows(b, t, t->columns_count);
+    rt_buf_addf(b, " WHERE ");
     add_same_key(b, t);
-    rt_buf_addf(b, " AND t.version = u.was RETURNING 1) " ALL_MET "FROM w");
+    rt_buf_addf(b, " AND t.version = ($%d::bigint[])[u.n] RETURNING 1) " ALL_MET "FROM w", t->columns_count + 1);
 }
 
 /* Parameters: the key's columns, then the versions as they were. */
 static void make_delete(rt_buf *b, const rt_pg_table *t) {
-    rt_buf_addf(b, "WITH w AS (DELETE FROM %s t USING unnest(", t->name);
-    for (int i = 0; i < t->keys_count; i++) rt_buf_addf(b, "$%d::%s[], ", i + 1, type_name(t->columns[i].type));
-    rt_buf_addf(b, "$%d::bigint[]) AS u(", t->keys_count + 1);
-    add_names(b, t, 0, t->keys_count, "");
-    rt_buf_addf(b, ", was) WHERE ");
+    rt_buf_addf(b, "WITH w AS (DELETE FROM %s t USING ", t->name);
+    add_rows(b, t, t->keys_count);
+    rt_buf_addf(b, " WHERE ");
     add_same_key(b, t);
-    rt_buf_addf(b, " AND t.version = u.was RETURNING 1) " ALL_MET "FROM w");
+    rt_buf_addf(b, " AND t.version = ($%d::bigint[])[u.n] RETURNING 1) " ALL_MET "FROM w", t->keys_count + 1);
+}
+
+/* They are what they were. Parameters as for deleting. */
+static void make_same(rt_buf *b, const rt_pg_table *t) {
+    rt_buf_addf(b, ALL_MET "FROM (SELECT 1 FROM ");
+    add_rows(b, t, t->keys_count);
+    rt_buf_addf(b, " JOIN %s t ON ", t->name);
+    add_same_key(b, t);
+    rt_buf_addf(b, " AND t.version = ($%d::bigint[])[u.n]) AS w", t->keys_count + 1);
 }
 
 /* The row of a queue's sums is one a node, so that nodes do not wait for each other. */
@@ -111,7 +137,7 @@ static void make_sums(rt_buf *b, const rt_pg_table *t, rt_sql_verb verb) {
         rt_buf_addf(b, ", slot) SELECT ");
         add_names(b, t, 0, t->columns_count, "u.");
         rt_buf_addf(b, ", $%d::smallint FROM ", t->columns_count + 1);
-        add_unnest(b, t, 0, t->columns_count);
+        add_unnest(b, t, t->columns_count);
         rt_buf_addf(b, " ON CONFLICT (queue, slot) DO UPDATE SET ");
         for (int i = 1; i < t->columns_count; i++) {
             const char *name = t->columns[i].name;
@@ -134,6 +160,9 @@ static void make_part(rt_buf *b, rt_pg_part part, rt_sql_verb verb) {
         return;
     case RT_SQL_DELETE:
         if (t->version > 0) make_delete(b, t);
+        return;
+    case RT_SQL_SAME:
+        if (part == RT_PG_JOBS || part == RT_PG_LEASES) make_same(b, t);
         return;
     case RT_SQL_VERB_COUNT: return;
     }
@@ -185,6 +214,8 @@ static const struct {
     {RT_SQL_GUARD_RELEASE,
      "DELETE FROM retryd_documents t USING unnest($1::smallint[], $2::bytea[]) AS u(kind, name) "
      "WHERE t.kind = u.kind AND t.name = u.name AND t.version = 0"},
+    {RT_SQL_BODIES_END,
+     "WITH w AS (DELETE FROM retryd_bodies WHERE id = ANY($1::bigint[]) AND users = 1 RETURNING 1) " ALL_MET "FROM w"},
     {RT_SQL_BODIES_LOCK,
      ALL_MET "FROM (SELECT id FROM retryd_bodies WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE) AS w"},
     {RT_SQL_BODIES_DROP,
