@@ -4,139 +4,18 @@
 #include <string.h>
 #include <time.h>
 
-#include "store/kit.h"
-#include "store/postgres_database.h"
-
-enum { Q = 7, NODES = 2 };
-
-typedef struct nodes {
-    rt_store *store[NODES];
-    uint64_t batch_no[NODES];
-    rt_err err;
-} nodes;
-
-static void need(rt_code code, const rt_err *err) {
-    if (code != RT_OK) fail_msg("%s: %s", rt_code_name(code), err->msg);
-}
-
-static int open_nodes(void **state) {
-    nodes *n = calloc(1, sizeof *n);
-    if (n == NULL) return -1;
-    postgres_empty();
-    rt_store_postgres_config config = postgres_config();
-    config.eager = false;
-    config.statement_ms = 3000;
-    for (int i = 0; i < NODES; i++) {
-        if (rt_store_postgres_open(&config, &n->store[i], &n->err) == RT_OK) continue;
-        print_error("%s\n", n->err.msg);
-        return -1;
-    }
-    *state = n;
-    return 0;
-}
-
-static int close_nodes(void **state) {
-    nodes *n = *state;
-    for (int i = 0; i < NODES; i++) rt_store_close(n->store[i]);
-    free(n);
-    return 0;
-}
-
-static rt_view *batch(nodes *n, int node) {
-    rt_view *v = rt_store_batch(n->store[node], &n->err);
-    if (v == NULL) fail_msg("%s", n->err.msg);
-    return v;
-}
-
-static rt_code apply(nodes *n, int node, const rt_guard *guard, const rt_op *ops, size_t count) {
-    (void)batch(n, node);
-    const rt_change change = {
-        .guards = guard, .guards_count = guard != NULL, .ops = ops, .ops_count = (uint32_t)count};
-    return rt_store_apply(n->store[node], &change, &n->err);
-}
-
-static void must_apply(nodes *n, int node, const rt_op *ops, size_t count) {
-    need(apply(n, node, NULL, ops, count), &n->err);
-}
-
-static void send(nodes *n, int node) { rt_store_commit(n->store[node], ++n->batch_no[node]); }
-static rt_batch_end await(nodes *n, int node) {
-    uint64_t no = 0;
-    rt_batch_end end = RT_BATCH_FAILED;
-    while (!rt_store_poll(n->store[node], &no, &end, &n->err)) {
-        struct pollfd fd = {.fd = n->store[node]->fd, .events = POLLIN};
-        if (poll(&fd, 1, 20000) <= 0) fail_msg("the batch does not end");
-    }
-    assert_int_equal(no, n->batch_no[node]);
-    return end;
-}
-
-static rt_batch_end commit(nodes *n, int node) {
-    send(n, node);
-    return await(n, node);
-}
-
-static void must_commit(nodes *n, int node) {
-    if (commit(n, node) != RT_BATCH_DURABLE) fail_msg("%s", n->err.msg);
-}
-
-static rt_job new_job(nodes *n, int node, rt_job_state state, uint8_t flags) {
-    return (rt_job){.id = rt_store_new_id(n->store[node]),
-                    .queue = Q,
-                    .version = 1,
-                    .placed_ms = 1000,
-                    .due_ms = 2000,
-                    .state = (uint8_t)state,
-                    .flags = flags};
-}
-
-static rt_job insert(nodes *n, int node, rt_job_state state, uint8_t flags) {
-    const rt_job job = new_job(n, node, state, flags);
-    must_apply(n, node, OPS(OP_JOB(NULL, &job)));
-    return job;
-}
-
-/* Asks until it is there. */
-static rt_code read_job(nodes *n, int node, rt_id id, rt_job *out) {
-    rt_code code = rt_view_job(batch(n, node), id, out);
-    if (code != RT_E_AGAIN) return code;
-    need(rt_store_load(n->store[node], &n->err), &n->err);
-    return rt_view_job(batch(n, node), id, out);
-}
-
-static bool keep_id(void *ctx, const rt_job *job) {
-    kit_ids *out = ctx;
-    out->ids[out->count] = job->id;
-    return ++out->count != out->stop_at;
-}
-
-static void list(nodes *n, int node, rt_job_range range, kit_ids *out) {
-    rt_code code = RT_E_AGAIN;
-    for (int round = 0; code == RT_E_AGAIN && round < 10; round++) {
-        out->count = 0;
-        code = rt_view_jobs(batch(n, node), &range, keep_id, out);
-        if (code == RT_E_AGAIN) need(rt_store_load(n->store[node], &n->err), &n->err);
-    }
-    assert_int_equal(code, RT_OK);
-}
-
-static void update(nodes *n, int node, const rt_job *was, rt_job_state state) {
-    rt_job now = *was;
-    now.version++;
-    now.state = (uint8_t)state;
-    must_apply(n, node, OPS(OP_JOB(was, &now)));
-}
+#include "store/postgres_nodes.h"
 
 /* ---- reading ------------------------------------------------------------------------------------------- */
 
 static void postgres__what_is_not_known_is_wanted_and_comes_with_one_load(void **state) {
     nodes *n = *state;
     rt_job jobs[3];
-    for (int i = 0; i < 3; i++) jobs[i] = insert(n, 0, RT_JOB_READY, 0);
+    for (int i = 0; i < 3; i++) jobs[i] = nodes_insert(n, 0, RT_JOB_READY, 0);
     const rt_doc doc = {.kind = RT_DOC_SETTING, .name = RT_STR("d"), .version = 1, .value = RT_STR("v")};
-    must_apply(n, 0, OPS(OP_DOC(NULL, &doc)));
-    must_commit(n, 0);
-    rt_view *v = batch(n, 0);
+    nodes_must_apply(n, 0, OPS(OP_DOC(NULL, &doc)));
+    nodes_must_commit(n, 0);
+    rt_view *v = nodes_batch(n, 0);
     rt_job job;
     rt_doc got;
     rt_str body;
@@ -148,9 +27,9 @@ static void postgres__what_is_not_known_is_wanted_and_comes_with_one_load(void *
     assert_int_equal(rt_view_doc(v, doc.kind, RT_STR("e"), &got), RT_E_AGAIN);
     assert_int_equal(rt_view_body(v, jobs[0].id, &body), RT_E_AGAIN);
     assert_int_equal(rt_view_counts(v, Q, &counts), RT_E_AGAIN);
-    assert_int_equal(rt_view_jobs(v, &ready, keep_id, &ids), RT_E_AGAIN);
+    assert_int_equal(rt_view_jobs(v, &ready, nodes_keep_id, &ids), RT_E_AGAIN);
     assert_int_equal(ids.count, 0);
-    need(rt_store_load(n->store[0], &n->err), &n->err);
+    nodes_need(rt_store_load(n->store[0], &n->err), &n->err);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(rt_view_job(v, jobs[i].id, &job), RT_OK);
         assert_memory_equal(&job, &jobs[i], sizeof job);
@@ -161,13 +40,13 @@ static void postgres__what_is_not_known_is_wanted_and_comes_with_one_load(void *
     assert_int_equal(rt_view_body(v, jobs[0].id, &body), RT_E_ABSENT);
     assert_int_equal(rt_view_counts(v, Q, &counts), RT_OK);
     assert_int_equal(counts.ready, 3);
-    assert_int_equal(rt_view_jobs(v, &ready, keep_id, &ids), RT_OK);
+    assert_int_equal(rt_view_jobs(v, &ready, nodes_keep_id, &ids), RT_OK);
     assert_int_equal(ids.count, 3);
 }
 
 static void postgres__what_has_just_come_into_being_is_not_asked_for(void **state) {
     nodes *n = *state;
-    rt_view *v = batch(n, 0);
+    rt_view *v = nodes_batch(n, 0);
     const rt_id id = rt_store_new_id(n->store[0]);
     unsigned char name[8];
     for (int i = 0; i < 8; i++) name[i] = (unsigned char)(id >> (56 - 8 * i));
@@ -177,7 +56,7 @@ static void postgres__what_has_just_come_into_being_is_not_asked_for(void **stat
     const rt_job_range range = {.index = RT_INDEX_FREE, .queue = id};
     assert_int_equal(rt_view_job(v, id, &job), RT_E_ABSENT);
     assert_int_equal(rt_view_doc(v, RT_DOC_CURSOR, (rt_str){.ptr = (char *)name, .len = 8}, &doc), RT_E_ABSENT);
-    assert_int_equal(rt_view_jobs(v, &range, keep_id, &ids), RT_OK);
+    assert_int_equal(rt_view_jobs(v, &range, nodes_keep_id, &ids), RT_OK);
 }
 
 /* More than a page of them, of which the batch itself has taken some and added others. */
@@ -185,16 +64,16 @@ static void postgres__a_long_listing_goes_on_where_its_page_ended(void **state) 
     nodes *n = *state;
     enum { JOBS = 700 };
     static rt_job jobs[JOBS];
-    for (int i = 0; i < JOBS; i++) jobs[i] = insert(n, 0, RT_JOB_FREE, RT_JOB_PULL);
-    must_commit(n, 0);
+    for (int i = 0; i < JOBS; i++) jobs[i] = nodes_insert(n, 0, RT_JOB_FREE, RT_JOB_PULL);
+    nodes_must_commit(n, 0);
     for (int i = 0; i < JOBS; i += 3) {
         rt_job job;
-        need(read_job(n, 0, jobs[i].id, &job), &n->err);
-        update(n, 0, &job, RT_JOB_LEASED);
+        nodes_need(nodes_read_job(n, 0, jobs[i].id, &job), &n->err);
+        nodes_update(n, 0, &job, RT_JOB_LEASED);
     }
-    const rt_job last = insert(n, 0, RT_JOB_FREE, RT_JOB_PULL);
+    const rt_job last = nodes_insert(n, 0, RT_JOB_FREE, RT_JOB_PULL);
     kit_ids ids = {0};
-    list(n, 0, (rt_job_range){.index = RT_INDEX_FREE, .queue = Q}, &ids);
+    nodes_list(n, 0, (rt_job_range){.index = RT_INDEX_FREE, .queue = Q}, &ids);
     size_t at = 0;
     for (int i = 0; i < JOBS; i++) {
         if (i % 3 != 0) assert_int_equal(ids.ids[at++], jobs[i].id);
@@ -207,30 +86,30 @@ static void postgres__a_long_listing_goes_on_where_its_page_ended(void **state) 
 
 static void postgres__of_two_who_change_a_job_one_decides_again(void **state) {
     nodes *n = *state;
-    const rt_job job = insert(n, 0, RT_JOB_READY, 0);
-    must_commit(n, 0);
+    const rt_job job = nodes_insert(n, 0, RT_JOB_READY, 0);
+    nodes_must_commit(n, 0);
     rt_job read[NODES];
-    for (int i = 0; i < NODES; i++) need(read_job(n, i, job.id, &read[i]), &n->err);
-    update(n, 0, &read[0], RT_JOB_LEASED);
-    update(n, 1, &read[1], RT_JOB_DEAD);
-    const rt_job other = insert(n, 1, RT_JOB_READY, 0);
-    must_commit(n, 0);
-    assert_int_equal(commit(n, 1), RT_BATCH_CONFLICT);
+    for (int i = 0; i < NODES; i++) nodes_need(nodes_read_job(n, i, job.id, &read[i]), &n->err);
+    nodes_update(n, 0, &read[0], RT_JOB_LEASED);
+    nodes_update(n, 1, &read[1], RT_JOB_DEAD);
+    const rt_job other = nodes_insert(n, 1, RT_JOB_READY, 0);
+    nodes_must_commit(n, 0);
+    assert_int_equal(nodes_commit(n, 1), RT_BATCH_CONFLICT);
     assert_int_not_equal(n->err.msg[0], '\0');
     rt_job got;
-    assert_int_equal(read_job(n, 1, other.id, &got), RT_E_ABSENT); // nothing of the batch is there
-    need(read_job(n, 1, job.id, &got), &n->err);
-    update(n, 1, &got, RT_JOB_DEAD);
-    must_commit(n, 1);
+    assert_int_equal(nodes_read_job(n, 1, other.id, &got), RT_E_ABSENT); // nothing of the batch is there
+    nodes_need(nodes_read_job(n, 1, job.id, &got), &n->err);
+    nodes_update(n, 1, &got, RT_JOB_DEAD);
+    nodes_must_commit(n, 1);
 }
 
 static void postgres__of_two_who_make_a_document_one_decides_again(void **state) {
     nodes *n = *state;
     const rt_doc doc = {.kind = RT_DOC_SETTING, .name = RT_STR("d"), .version = 1};
-    for (int i = 0; i < NODES; i++) must_apply(n, i, OPS(OP_DOC(NULL, &doc)));
-    must_commit(n, 0);
-    assert_int_equal(commit(n, 1), RT_BATCH_CONFLICT);
-    assert_int_equal(apply(n, 1, NULL, OPS(OP_DOC(NULL, &doc))), RT_E_EXISTS);
+    for (int i = 0; i < NODES; i++) nodes_must_apply(n, i, OPS(OP_DOC(NULL, &doc)));
+    nodes_must_commit(n, 0);
+    assert_int_equal(nodes_commit(n, 1), RT_BATCH_CONFLICT);
+    assert_int_equal(nodes_apply(n, 1, NULL, OPS(OP_DOC(NULL, &doc))), RT_E_EXISTS);
 }
 
 static void postgres__a_guard_holds_until_the_commit(void **state) {
@@ -238,26 +117,26 @@ static void postgres__a_guard_holds_until_the_commit(void **state) {
     rt_doc doc = {.kind = RT_DOC_SETTING, .name = RT_STR("d"), .version = 1, .value = RT_STR("1")};
     const rt_guard absent = {.kind = RT_DOC_SETTING, .name = doc.name, .version = 0};
     const rt_guard first = {.kind = RT_DOC_SETTING, .name = doc.name, .version = 1};
-    const rt_job a = new_job(n, 1, RT_JOB_READY, 0);
-    assert_int_equal(apply(n, 1, &absent, OPS(OP_JOB(NULL, &a))), RT_OK);
-    must_apply(n, 0, OPS(OP_DOC(NULL, &doc)));
-    must_commit(n, 0);
-    assert_int_equal(commit(n, 1), RT_BATCH_CONFLICT); // it has come
-    assert_int_equal(apply(n, 1, &first, OPS(OP_JOB(NULL, &a))), RT_OK);
+    const rt_job a = nodes_new_job(n, 1, RT_JOB_READY, 0);
+    assert_int_equal(nodes_apply(n, 1, &absent, OPS(OP_JOB(NULL, &a))), RT_OK);
+    nodes_must_apply(n, 0, OPS(OP_DOC(NULL, &doc)));
+    nodes_must_commit(n, 0);
+    assert_int_equal(nodes_commit(n, 1), RT_BATCH_CONFLICT); // it has come
+    assert_int_equal(nodes_apply(n, 1, &first, OPS(OP_JOB(NULL, &a))), RT_OK);
     const rt_doc was = doc;
     doc.version = 2;
-    must_apply(n, 0, OPS(OP_DOC(&was, &doc)));
-    must_commit(n, 0);
-    assert_int_equal(commit(n, 1), RT_BATCH_CONFLICT); // it has changed
+    nodes_must_apply(n, 0, OPS(OP_DOC(&was, &doc)));
+    nodes_must_commit(n, 0);
+    assert_int_equal(nodes_commit(n, 1), RT_BATCH_CONFLICT); // it has changed
     const rt_guard second = {.kind = RT_DOC_SETTING, .name = doc.name, .version = 2};
     const rt_guard still_absent = {.kind = RT_DOC_SETTING, .name = RT_STR("e"), .version = 0};
-    const rt_job b = new_job(n, 1, RT_JOB_READY, 0);
-    assert_int_equal(apply(n, 1, &second, OPS(OP_JOB(NULL, &a))), RT_OK);
-    assert_int_equal(apply(n, 1, &still_absent, OPS(OP_JOB(NULL, &b))), RT_OK);
-    must_commit(n, 1);
+    const rt_job b = nodes_new_job(n, 1, RT_JOB_READY, 0);
+    assert_int_equal(nodes_apply(n, 1, &second, OPS(OP_JOB(NULL, &a))), RT_OK);
+    assert_int_equal(nodes_apply(n, 1, &still_absent, OPS(OP_JOB(NULL, &b))), RT_OK);
+    nodes_must_commit(n, 1);
     rt_doc got;
     rt_view *v = NULL;
-    need(rt_store_view(n->store[1], &v, &n->err), &n->err);
+    nodes_need(rt_store_view(n->store[1], &v, &n->err), &n->err);
     assert_int_equal(rt_view_doc(v, RT_DOC_SETTING, RT_STR("e"), &got), RT_E_ABSENT); // a guard leaves nothing
     rt_view_close(v);
 }
@@ -265,21 +144,21 @@ static void postgres__a_guard_holds_until_the_commit(void **state) {
 static void postgres__who_takes_passes_over_what_another_is_taking(void **state) {
     nodes *n = *state;
     rt_job jobs[4];
-    for (int i = 0; i < 4; i++) jobs[i] = insert(n, 0, RT_JOB_READY, 0);
-    must_commit(n, 0);
+    for (int i = 0; i < 4; i++) jobs[i] = nodes_insert(n, 0, RT_JOB_READY, 0);
+    nodes_must_commit(n, 0);
     const rt_job_range two = {.index = RT_INDEX_READY, .to_take = true, .want = 2};
     kit_ids ids = {.stop_at = 2};
-    list(n, 0, two, &ids);
+    nodes_list(n, 0, two, &ids);
     assert_int_equal(ids.ids[0], jobs[0].id);
     assert_int_equal(ids.ids[1], jobs[1].id);
-    list(n, 1, two, &ids);
+    nodes_list(n, 1, two, &ids);
     assert_int_equal(ids.count, 2);
     assert_int_equal(ids.ids[0], jobs[2].id);
     assert_int_equal(ids.ids[1], jobs[3].id);
     rt_store_abandon(n->store[0]); // lets go of them
     rt_store_abandon(n->store[1]);
-    (void)batch(n, 0); // the end of the transaction is not waited for, but by the next
-    list(n, 1, two, &ids);
+    (void)nodes_batch(n, 0); // the end of the transaction is not waited for, but by the next
+    nodes_list(n, 1, two, &ids);
     assert_int_equal(ids.ids[0], jobs[0].id);
 }
 
@@ -287,12 +166,12 @@ static void postgres__counters_of_all_nodes_are_one(void **state) {
     nodes *n = *state;
     for (int round = 0; round < 3; round++) {
         for (int i = 0; i < NODES; i++) {
-            (void)insert(n, i, RT_JOB_READY, 0);
-            must_commit(n, i);
+            (void)nodes_insert(n, i, RT_JOB_READY, 0);
+            nodes_must_commit(n, i);
         }
     }
     rt_view *v = NULL;
-    need(rt_store_view(n->store[0], &v, &n->err), &n->err);
+    nodes_need(rt_store_view(n->store[0], &v, &n->err), &n->err);
     assert_int_equal(kit_counts(v, Q).ready + kit_counts(v, 0).ready, 2 * 6);
     rt_view_close(v);
 }
@@ -312,13 +191,13 @@ static void postgres__numbers_of_two_nodes_never_meet(void **state) {
 
 static void postgres__an_event_is_younger_than_the_one_before_it_whoever_wrote_that(void **state) {
     nodes *n = *state;
-    rt_job job = new_job(n, 0, RT_JOB_SCHEDULED, 0);
+    rt_job job = nodes_new_job(n, 0, RT_JOB_SCHEDULED, 0);
     (void)rt_store_new_seq(n->store[1]); // its numbers are from an earlier block
     for (int i = 0; i < 2000; i++) job.last_event = rt_store_new_seq(n->store[0]);
-    must_apply(n, 0, OPS(OP_JOB(NULL, &job)));
-    must_commit(n, 0);
+    nodes_must_apply(n, 0, OPS(OP_JOB(NULL, &job)));
+    nodes_must_commit(n, 0);
     rt_job got;
-    need(read_job(n, 1, job.id, &got), &n->err);
+    nodes_need(nodes_read_job(n, 1, job.id, &got), &n->err);
     assert_true(rt_store_new_seq(n->store[1]) > got.last_event);
 }
 
@@ -338,8 +217,8 @@ static void postgres__others_hear_of_new_work(void **state) {
     nodes *n = *state;
     bool heard = false;
     for (int tries = 0; !heard && tries < 20; tries++) { // until the listener has its connection
-        (void)insert(n, 0, RT_JOB_READY, 0);
-        must_commit(n, 0);
+        (void)nodes_insert(n, 0, RT_JOB_READY, 0);
+        nodes_must_commit(n, 0);
         heard = hears_within(n, 1, 500);
     }
     assert_true(heard);
@@ -365,62 +244,62 @@ static rt_view *batch_after_a_while(nodes *n, int node) {
 /* The commit waits for a lock when its session is ended. */
 static void postgres__a_commit_that_was_cut_off_is_known_to_have_failed(void **state) {
     nodes *n = *state;
-    const rt_job job = insert(n, 0, RT_JOB_READY, 0);
-    must_commit(n, 0);
+    const rt_job job = nodes_insert(n, 0, RT_JOB_READY, 0);
+    nodes_must_commit(n, 0);
     rt_job read[NODES];
-    for (int i = 0; i < NODES; i++) need(read_job(n, i, job.id, &read[i]), &n->err);
+    for (int i = 0; i < NODES; i++) nodes_need(nodes_read_job(n, i, job.id, &read[i]), &n->err);
     const rt_job_range take = {.index = RT_INDEX_READY, .to_take = true};
     kit_ids ids = {0};
-    list(n, 1, take, &ids); // holds the lock
-    update(n, 0, &read[0], RT_JOB_LEASED);
-    send(n, 0);
+    nodes_list(n, 1, take, &ids); // holds the lock
+    nodes_update(n, 0, &read[0], RT_JOB_LEASED);
+    nodes_send(n, 0);
     while (postgres_run("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity "
                         "WHERE wait_event_type = 'Lock'") == 0) {
     }
-    assert_int_equal(await(n, 0), RT_BATCH_FAILED);
+    assert_int_equal(nodes_await(n, 0), RT_BATCH_FAILED);
     rt_store_abandon(n->store[1]);
     (void)batch_after_a_while(n, 0);
     rt_job got;
-    need(read_job(n, 0, job.id, &got), &n->err);
+    nodes_need(nodes_read_job(n, 0, job.id, &got), &n->err);
     assert_int_equal(got.state, RT_JOB_READY);
-    update(n, 0, &got, RT_JOB_DEAD);
-    must_commit(n, 0);
+    nodes_update(n, 0, &got, RT_JOB_DEAD);
+    nodes_must_commit(n, 0);
 }
 
 static void postgres__an_idle_store_finds_its_way_back(void **state) {
     nodes *n = *state;
-    must_commit(n, 0);
+    nodes_must_commit(n, 0);
     rt_view *v = NULL;
-    need(rt_store_view(n->store[0], &v, &n->err), &n->err);
+    nodes_need(rt_store_view(n->store[0], &v, &n->err), &n->err);
     rt_view_close(v);
     postgres_end_sessions();
     // A batch that was begun before it was noticed fails; the next one does not.
     bool back = false;
     for (int i = 0; !back && i < 5; i++) {
         (void)batch_after_a_while(n, 0);
-        const rt_job job = new_job(n, 0, RT_JOB_READY, 0);
-        (void)apply(n, 0, NULL, OPS(OP_JOB(NULL, &job)));
-        back = commit(n, 0) == RT_BATCH_DURABLE;
+        const rt_job job = nodes_new_job(n, 0, RT_JOB_READY, 0);
+        (void)nodes_apply(n, 0, NULL, OPS(OP_JOB(NULL, &job)));
+        back = nodes_commit(n, 0) == RT_BATCH_DURABLE;
     }
     assert_true(back);
-    need(rt_store_view(n->store[0], &v, &n->err), &n->err);
+    nodes_need(rt_store_view(n->store[0], &v, &n->err), &n->err);
     assert_int_equal(kit_counts(v, 0).ready, 1);
     rt_view_close(v);
 }
 
 static void postgres__a_database_that_takes_no_writes_says_so(void **state) {
     nodes *n = *state;
-    must_commit(n, 0);
+    nodes_must_commit(n, 0);
     (void)postgres_run("CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS "
                        "'BEGIN RAISE EXCEPTION ''no room'' USING ERRCODE = ''disk_full''; END'");
     (void)postgres_run("CREATE TRIGGER refuse BEFORE INSERT ON retryd_jobs EXECUTE FUNCTION refuse()");
-    const rt_job job = insert(n, 0, RT_JOB_READY, 0);
-    assert_int_equal(commit(n, 0), RT_BATCH_FAILED);
+    const rt_job job = nodes_insert(n, 0, RT_JOB_READY, 0);
+    assert_int_equal(nodes_commit(n, 0), RT_BATCH_FAILED);
     assert_int_equal(n->err.code, RT_E_FULL);
     assert_non_null(strstr(n->err.msg, "no room"));
     (void)postgres_run("DROP TRIGGER refuse ON retryd_jobs");
-    must_apply(n, 0, OPS(OP_JOB(NULL, &job)));
-    must_commit(n, 0);
+    nodes_must_apply(n, 0, OPS(OP_JOB(NULL, &job)));
+    nodes_must_commit(n, 0);
 }
 
 static void postgres__an_address_is_never_repeated(void **state) {
@@ -444,7 +323,7 @@ static void postgres__tables_of_a_later_version_are_left_alone(void **state) {
     rt_store *s = NULL;
     rt_err err;
     (void)postgres_run("UPDATE retryd_schema SET version = 2");
-    need(rt_store_postgres_open(&config, &s, &err), &err); // it lets the one before work beside it
+    nodes_need(rt_store_postgres_open(&config, &s, &err), &err); // it lets the one before work beside it
     rt_store_close(s);
     (void)postgres_run("UPDATE retryd_schema SET version = 3, oldest = 2");
     assert_int_equal(rt_store_postgres_open(&config, &s, &err), RT_E_INVALID);
@@ -464,16 +343,16 @@ static void postgres__the_clock_is_the_databases(void **state) {
 static void postgres__people_read_names_and_times(void **state) {
     nodes *n = *state;
     const rt_queue queue = {.id = Q, .version = 1, .kind = RT_QUEUE_MESSAGES, .name = RT_STR("p/q")};
-    must_apply(n, 0, OPS(OP_QUEUE(NULL, &queue)));
-    (void)insert(n, 0, RT_JOB_SCHEDULED, 0);
-    must_commit(n, 0);
+    nodes_must_apply(n, 0, OPS(OP_QUEUE(NULL, &queue)));
+    (void)nodes_insert(n, 0, RT_JOB_SCHEDULED, 0);
+    nodes_must_commit(n, 0);
     assert_int_equal(postgres_run("SELECT count(*) FROM retryd_jobs_shown WHERE queue_name = 'p/q' AND "
                                   "state_name = 'scheduled' AND due = timestamptz '1970-01-01 00:00:02Z'"),
                      1);
     assert_int_equal(postgres_run("SELECT scheduled FROM retryd_queues_shown WHERE name = 'p/q'"), 1);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, open_nodes, close_nodes)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, nodes_open, nodes_close)
 
 int main(void) {
     const struct CMUnitTest tests[] = {

@@ -31,8 +31,14 @@ static bool is_new(const rt_pg_record *r) { return r->dirty && r->was == 0 && r-
 static bool is_changed(const rt_pg_record *r) { return r->dirty && r->was > 0 && r->there; }
 static bool is_gone(const rt_pg_record *r) { return r->dirty && r->was > 0 && !r->there; }
 static bool is_new_body(const rt_pg_record *r) { return r->dirty && r->made && r->there; }
-static bool is_used_body(const rt_pg_record *r) { return r->dirty && !r->made && r->more != 0; }
+/* Only one job used it, and that has ended. */
+static bool is_ended_body(const rt_pg_record *r) {
+    return r->dirty && !r->made && r->more == -1 && (r->known ? r->body.users == 0 : r->lone);
+}
+static bool is_used_body(const rt_pg_record *r) { return r->dirty && !r->made && r->more != 0 && !is_ended_body(r); }
 static bool is_left_body(const rt_pg_record *r) { return is_used_body(r) && r->more < 0; }
+static bool is_recalled_job(const rt_pg_record *r) { return r->part == RT_PG_JOBS && r->recalled && !r->touched; }
+static bool is_recalled_lease(const rt_pg_record *r) { return r->part == RT_PG_LEASES && r->recalled && !r->touched; }
 static bool is_guarded(const rt_pg_record *r) { return r->guarded && !r->touched && r->there; }
 static bool is_guarded_absent(const rt_pg_record *r) { return r->guarded && !r->touched && !r->there; }
 
@@ -130,6 +136,15 @@ static bool send_guards(rt_pg *s) {
            send_group(s, &absent, RT_SQL_GUARD_RELEASE, 2, NOTHING);
 }
 
+/* What was read from memory and is written is compared then. */
+static bool send_recalled(rt_pg *s) {
+    group g;
+    if (!pick(s, &s->batch.recalled, is_recalled_job, &g)) return false;
+    if (!send_group(s, &g, RT_SQL_OF(RT_PG_JOBS, RT_SQL_SAME), 1, WAS)) return false;
+    if (!pick(s, &s->batch.recalled, is_recalled_lease, &g)) return false;
+    return send_group(s, &g, RT_SQL_OF(RT_PG_LEASES, RT_SQL_SAME), 1, WAS);
+}
+
 static bool send_part(rt_pg *s, rt_pg_part part) {
     const rt_pg_vector *touched = &s->batch.touched[part];
     const rt_pg_table *t = &RT_PG_TABLES[part];
@@ -146,6 +161,8 @@ static bool send_bodies(rt_pg *s) {
     const rt_pg_vector *touched = &s->batch.touched[RT_PG_BODIES];
     const rt_pg_table *t = &RT_PG_TABLES[RT_PG_BODIES];
     group g;
+    if (!pick(s, touched, is_ended_body, &g)) return false;
+    if (!send_group(s, &g, RT_SQL_BODIES_END, 1, NOTHING)) return false;
     if (!pick(s, touched, is_used_body, &g)) return false;
     if (!send_group(s, &g, RT_SQL_BODIES_LOCK, 1, NOTHING)) return false;
     group left;
@@ -174,7 +191,7 @@ static void send_adopt(rt_pg *s) {
 rt_code rt_pg_flush(rt_pg *s, rt_err *err) {
     rt_pg_begin(s);
     send_adopt(s);
-    const bool good = send_guards(s) && send_part(s, RT_PG_DOCS) && send_part(s, RT_PG_QUEUES) &&
+    const bool good = send_guards(s) && send_recalled(s) && send_part(s, RT_PG_DOCS) && send_part(s, RT_PG_QUEUES) &&
                       send_part(s, RT_PG_LEASES) && send_part(s, RT_PG_JOBS) && send_bodies(s) &&
                       send_part(s, RT_PG_EVENTS) && send_counters(s);
     return good ? RT_OK : rt_fail(err, RT_E_NOMEM, ENOMEM, "out of memory");
@@ -195,4 +212,5 @@ void rt_pg_flushed(rt_pg *s) {
         for (size_t i = 0; i < touched->count; i++) settle(touched->at[i]);
     }
     s->batch.guarded.count = 0; // locked now
+    s->batch.recalled.count = 0; // compared
 }

@@ -88,6 +88,8 @@ typedef struct rt_pg_record {
     bool dirty;   /* … and not yet sent */
     bool guarded; /* a change rests on its version */
     bool looked;  /* habit.c has taken note of it */
+    bool recalled; /* known from memory.c: to be compared at the commit */
+    bool lone;    /* body: not read, but one job used it when it was last written */
     bool made;    /* body: by the batch, and not yet sent */
     bool coming, named; /* body, while a change is compared: brought by it, used by it */
     uint64_t was; /* its version in the database; 0: not there */
@@ -148,7 +150,7 @@ typedef struct rt_pg_batch {
     rt_arena arena;
     rt_map records[RT_PG_PART_COUNT];
     rt_pg_vector touched[RT_PG_PART_COUNT], wanted[RT_PG_PART_COUNT];
-    rt_pg_vector guarded;
+    rt_pg_vector guarded, recalled;
     rt_pg_list *lists;
     uint32_t lists_wanted;
 } rt_pg_batch;
@@ -192,6 +194,24 @@ typedef struct rt_pg_habits {
 void rt_pg_habit_note(rt_pg_habits *all, rt_pg_record *record); /* a decision reads it */
 void rt_pg_habits_want(rt_pg *s);                               /* for the batch's first load */
 void rt_pg_habits_next(rt_pg_habits *all);                      /* a batch begins */
+
+/* ---- what this node holds ------------------------------------------------------------------------------ */
+
+typedef struct rt_pg_generation {
+    rt_map jobs, leases;
+    rt_arena arena;
+    size_t count;
+} rt_pg_generation;
+
+typedef struct rt_pg_memory {
+    rt_pg_generation younger, older;
+} rt_pg_memory;
+
+/* memory.c */
+void rt_pg_remember(rt_pg *s);                  /* of the batch, which is about to be forgotten and may yet fail … */
+void rt_pg_forget_all(rt_pg_memory *m);         /* … it did */
+bool rt_pg_recall(rt_pg *s, rt_pg_record *r);   /* fills a record that the batch does not know. False: it cannot */
+void rt_pg_memory_deinit(rt_pg_memory *m);
 
 /* load.c */
 rt_code rt_pg_load(rt_pg *s, rt_err *err);
@@ -350,6 +370,7 @@ struct rt_pg {
     int64_t sent_ms;       /* when the run was sent, boot time */
     rt_pg_numbers numbers;
     rt_pg_habits habits;
+    rt_pg_memory memory;
     rt_pg_batch batch;
     rt_pg_batch_view batch_view;
     rt_pg_reader reader;   /* over the engine's connection, in the batch's transaction */

@@ -142,7 +142,10 @@ rt_code rt_pg_take_row(rt_pg *s, rt_pg_part part, const PGresult *rows, int row,
     *out = r;
     const bool sums = part == RT_PG_BODIES || part == RT_PG_COUNTERS;
     if (r->touched && (!sums || r->known)) return RT_OK;
+    const uint64_t recalled = r->recalled ? r->was : 0;
     if (!rt_pg_read_row(&RT_PG_TABLES[part], rows, row, 0, &s->batch.arena, rt_pg_value(r))) return RT_E_CORRUPT;
+    // What was decided on the other one must not stand.
+    if (recalled != 0 && rt_pg_version(r) != recalled) return RT_E_CONFLICT;
     r->known = r->there = true;
     r->was = rt_pg_version(r);
     add_unsent(r);
@@ -164,7 +167,7 @@ void rt_pg_forget(rt_pg_batch *b) {
         wipe(&b->records[part]);
         b->touched[part].count = b->wanted[part].count = 0;
     }
-    b->guarded.count = 0;
+    b->guarded.count = b->recalled.count = 0;
     b->lists = NULL;
     b->lists_wanted = 0;
     b->open = b->in_txn = b->dirty = b->broken = b->shout = b->adopts = false;
@@ -178,5 +181,6 @@ void rt_pg_known_deinit(rt_pg_batch *b) {
         free(b->wanted[part].at);
     }
     free(b->guarded.at);
+    free(b->recalled.at);
     rt_arena_deinit(&b->arena);
 }

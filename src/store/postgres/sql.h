@@ -4,7 +4,14 @@
 #include "store/postgres/columns.h"
 
 /* Of each part; SQL_OF(RT_PG_JOBS, RT_SQL_GET) is the number of a statement. */
-typedef enum rt_sql_verb { RT_SQL_GET, RT_SQL_INSERT, RT_SQL_UPDATE, RT_SQL_DELETE, RT_SQL_VERB_COUNT } rt_sql_verb;
+typedef enum rt_sql_verb {
+    RT_SQL_GET,
+    RT_SQL_INSERT,
+    RT_SQL_UPDATE,
+    RT_SQL_DELETE,
+    RT_SQL_SAME, /* of jobs and leases: they have these versions */
+    RT_SQL_VERB_COUNT
+} rt_sql_verb;
 #define RT_SQL_OF(part, verb) ((int)(part) * RT_SQL_VERB_COUNT + (int)(verb))
 
 enum rt_sql {
@@ -17,6 +24,7 @@ enum rt_sql {
     RT_SQL_GUARD,         /* documents of these versions, locked against change */
     RT_SQL_GUARD_ABSENT,  /* … that are not there, and cannot come before the commit */
     RT_SQL_GUARD_RELEASE,
+    RT_SQL_BODIES_END,    /* of those that had one user */
     RT_SQL_BODIES_LOCK,
     RT_SQL_BODIES_DROP,
     RT_SQL_BODIES_COUNT,

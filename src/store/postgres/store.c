@@ -22,8 +22,12 @@ static rt_pg *pg_of(rt_store *s) { return (rt_pg *)s; }
 static void push_end(rt_pg *s, uint64_t no, rt_batch_end end, const rt_err *why) {
     RT_ASSERT(s->ends_count < RT_PG_ENDS_MAX);
     s->ends[s->ends_count++] = (rt_pg_end_of){.no = no, .end = end, .why = *why};
-    if (end != RT_BATCH_DURABLE) s->history.looked = false;
-    else if (s->commit_shouts) rt_pg_shout(s);
+    if (end != RT_BATCH_DURABLE) {
+        s->history.looked = false;
+        rt_pg_forget_all(&s->memory);
+    } else if (s->commit_shouts) {
+        rt_pg_shout(s);
+    }
     rt_pg_wake(s);
 }
 
@@ -178,6 +182,7 @@ static void commit(rt_store *store, uint64_t batch_no) {
         b->broken = true;
     }
     if (b->dirty && !b->broken && rt_pg_flush(s, &b->why) == RT_OK) {
+        rt_pg_remember(s);
         send_commit(s);
     } else {
         const bool durable = !b->dirty && !b->broken;
@@ -212,7 +217,7 @@ static bool woken(rt_store *store) { return atomic_exchange(&pg_of(store)->link.
 static rt_code look_up(rt_view *v, rt_pg_record *r, rt_pg_record **out) {
     rt_pg *s = ((rt_pg_batch_view *)v)->store;
     rt_err err;
-    if (r == NULL || (!r->known && !rt_pg_want(&s->batch, r))) return RT_E_NOMEM;
+    if (r == NULL || (!r->known && !rt_pg_recall(s, r) && !rt_pg_want(&s->batch, r))) return RT_E_NOMEM;
     rt_pg_habit_note(&s->habits, r);
     if (!r->known && s->eager && rt_pg_load(s, &err) != RT_OK) return RT_E_UNAVAILABLE;
     if (!r->known) return RT_E_AGAIN;
@@ -338,6 +343,7 @@ static void close_store(rt_store *store) {
     rt_pg_link_close(s);
     rt_pg_views_deinit(s);
     rt_pg_known_deinit(&s->batch);
+    rt_pg_memory_deinit(&s->memory);
     rt_pg_args_deinit(&s->args);
     rt_pg_args_deinit(&s->reader.args);
     rt_arena_deinit(&s->life);

@@ -1,0 +1,101 @@
+/* memory.c: what this node has claimed or started, as it wrote it last. Whoever holds a job comes back to the same node to
+ * end it, more often than not: the job, its lease and how many use its body need not be read again.
+ *
+ * It is no more than a guess, for others write too. What a batch recalls is compared at its commit, written or only read,
+ * and leaves the memory when it is recalled: a batch that ends in conflict reads everything when it is decided again. */
+#include <string.h>
+
+#include "store/postgres/inside.h"
+
+enum { GENERATION_MAX = 4096 }; /* records; of the older of two generations all are forgotten at once */
+
+typedef struct kept {
+    union {
+        rt_job job;
+        rt_lease lease;
+    };
+    bool lone; /* job: nobody else uses its body */
+} kept;
+
+static rt_map *map_of(rt_pg_generation *g, rt_pg_part part) { return part == RT_PG_JOBS ? &g->jobs : &g->leases; }
+
+static void *take_out(rt_pg_memory *m, rt_pg_part part, uint64_t key) {
+    void *older = rt_map_remove(map_of(&m->older, part), key);
+    void *younger = rt_map_remove(map_of(&m->younger, part), key);
+    return younger != NULL ? younger : older;
+}
+
+static void clear(rt_pg_generation *g) {
+    rt_map_deinit(&g->jobs);
+    rt_map_deinit(&g->leases);
+    rt_arena_clear(&g->arena);
+    g->count = 0;
+}
+
+static void age(rt_pg_memory *m) {
+    clear(&m->older);
+    const rt_pg_generation empty = m->older;
+    m->older = m->younger;
+    m->younger = empty;
+}
+
+/* Without memory it is read again, that is all. */
+static void keep(rt_pg_memory *m, rt_pg_part part, uint64_t key, const kept *value) {
+    if (m->younger.count == GENERATION_MAX) age(m);
+    kept *k = rt_arena_alloc(&m->younger.arena, sizeof *k);
+    if (k == NULL) return;
+    *k = *value;
+    if (rt_map_put(map_of(&m->younger, part), key, k)) m->younger.count++;
+}
+
+static void keep_job(rt_pg *s, const rt_pg_record *r) {
+    if (!r->there || r->job.state != RT_JOB_LEASED) return;
+    const rt_pg_record *body = r->job.body == 0 ? NULL : rt_pg_find(&s->batch, RT_PG_BODIES, r->job.body);
+    const bool lone = body != NULL && (body->known ? body->body.users == 1 : body->lone && body->more == 0);
+    keep(&s->memory, RT_PG_JOBS, r->job.id, &(kept){.job = r->job, .lone = lone});
+}
+
+static void keep_lease(rt_pg *s, const rt_pg_record *r) {
+    if (r->there) keep(&s->memory, RT_PG_LEASES, r->lease.id, &(kept){.lease = r->lease});
+}
+
+static void keep_all(rt_pg *s, const rt_pg_vector *records) {
+    for (size_t i = 0; i < records->count; i++) {
+        const rt_pg_record *r = records->at[i];
+        (void)take_out(&s->memory, r->part, rt_pg_key(r));
+        if (r->part == RT_PG_JOBS) keep_job(s, r);
+        else keep_lease(s, r);
+    }
+}
+
+void rt_pg_remember(rt_pg *s) {
+    if (s->batch.adopts) return;
+    keep_all(s, &s->batch.recalled);
+    keep_all(s, &s->batch.touched[RT_PG_JOBS]);
+    keep_all(s, &s->batch.touched[RT_PG_LEASES]);
+}
+
+bool rt_pg_recall(rt_pg *s, rt_pg_record *r) {
+    if (r->part != RT_PG_JOBS && r->part != RT_PG_LEASES) return false;
+    const kept *k = take_out(&s->memory, r->part, rt_pg_key(r));
+    if (k == NULL || !rt_pg_push(&s->batch.recalled, r)) return false;
+    if (r->part == RT_PG_JOBS) r->job = k->job;
+    else r->lease = k->lease;
+    r->known = r->there = r->recalled = true;
+    r->was = rt_pg_version(r);
+    s->batch.dirty = true; // it is compared at the commit
+    rt_pg_record *body = k->lone ? rt_pg_know(&s->batch, RT_PG_BODIES, r->job.body) : NULL;
+    if (body != NULL) body->lone = true;
+    return true;
+}
+
+void rt_pg_forget_all(rt_pg_memory *m) {
+    clear(&m->younger);
+    clear(&m->older);
+}
+
+void rt_pg_memory_deinit(rt_pg_memory *m) {
+    rt_pg_forget_all(m);
+    rt_arena_deinit(&m->younger.arena);
+    rt_arena_deinit(&m->older.arena);
+}
