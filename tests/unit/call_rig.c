@@ -22,15 +22,27 @@ static void forget_attempts(rig *r) {
     while (r->count > 0) rt_attempt_free(r->under_way[--r->count]);
 }
 
-int rig_setup(void **state) {
-    rig *r = calloc(1, sizeof *r);
-    const rt_store_memory_config config = {.tag = 1, .sole_owner = true, .commit_waits = true};
+static rig *make_rigs(uint32_t count) {
+    rig *r = calloc(count, sizeof *r);
+    const rt_store_memory_config config = {.tag = 1, .sole_owner = count == 1, .commit_waits = true};
     assert_non_null(r);
-    r->disk = rt_memory_disk_new(&config);
-    assert_non_null(r->disk);
-    r->now_ms = START_MS;
-    open_engine(r);
-    *state = r;
+    rt_memory_disk *disk = rt_memory_disk_new(&config);
+    assert_non_null(disk);
+    for (uint32_t i = 0; i < count; i++) {
+        r[i].disk = disk;
+        r[i].now_ms = START_MS;
+        open_engine(&r[i]);
+    }
+    return r;
+}
+
+int rig_setup(void **state) {
+    *state = make_rigs(1);
+    return 0;
+}
+
+int rig_setup_both(void **state) {
+    *state = make_rigs(2);
     return 0;
 }
 
@@ -47,6 +59,13 @@ int rig_teardown(void **state) {
     rt_arena_deinit(&r->arena);
     free(r);
     return 0;
+}
+
+int rig_teardown_both(void **state) {
+    rig *r = *state;
+    close_engine(&r[1]);
+    rt_arena_deinit(&r[1].arena);
+    return rig_teardown(state);
 }
 
 void rig_restart(rig *r) {
@@ -69,6 +88,18 @@ void rig_pass(rig *r, int64_t ms) {
     }
     r->now_ms = until_ms;
     settle(r);
+}
+
+void rig_pass_both(rig r[2], int64_t ms) {
+    const int64_t until_ms = r[0].now_ms + ms;
+    for (;;) {
+        settle(&r[0]);
+        settle(&r[1]);
+        if (r[0].now_ms == until_ms) return;
+        int64_t next_ms = r[0].next_ms < r[1].next_ms ? r[0].next_ms : r[1].next_ms;
+        if (next_ms > until_ms) next_ms = until_ms;
+        r[0].now_ms = r[1].now_ms = next_ms;
+    }
 }
 
 static void mark(rt_command *cmd) { *(bool *)cmd->ctx = true; }

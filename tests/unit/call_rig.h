@@ -31,7 +31,11 @@ typedef struct rig {
 /* cmocka's setup and teardown: *state is an owned rig. */
 int rig_setup(void **state);
 int rig_teardown(void **state);
-/* Another engine on the same disk; what was under way is lost. */
+/* Two nodes on one disk; *state is an owned rig[2]. What happens at one does not step the other: rig_pass_both. */
+int rig_setup_both(void **state);
+int rig_teardown_both(void **state);
+void rig_pass_both(rig r[2], int64_t ms);
+/* The node dies, with what it has under way; another one comes up in its place. */
 void rig_restart(rig *r);
 
 /* Goes `ms` on, and does what is due on the way when it is due. */

@@ -98,6 +98,14 @@ rt_code rt_brakes_start(rt_tx *tx, const rt_queue *queue, const rt_call_type *ty
     return rt_starts_write(tx, &doc, &look, count);
 }
 
+static bool learns(const rt_lane_brakes *b) {
+    return b != NULL && b->circuit.enabled && b->stored.circuit == RT_CIRCUIT_CLOSED && !b->stored.forced;
+}
+
+static bool trips(const rt_lane_brakes *b, int64_t now_ms) {
+    return learns(b) && rt_circuit_trips(&b->window, &b->circuit, now_ms);
+}
+
 /* The lane's brakes with what was just read; without an engine around, none that live in memory. */
 static rt_code know(rt_tx *tx, const rt_queue *queue, const rt_call_type *type, rt_lane_brakes **out) {
     rt_lane *lane = tx->schedule == NULL ? NULL : rt_schedule_lane(tx->schedule, queue->id);
@@ -110,6 +118,7 @@ static rt_code know(rt_tx *tx, const rt_queue *queue, const rt_call_type *type, 
     set_type(tx, b, type);
     rt_doc unused;
     const rt_code heard = b->shared ? rt_window_know(tx, queue->id, b) : RT_OK;
+    if (b->shared && !b->telling) b->tripped = trips(b, tx->now_ms);
     const rt_code code = rt_starts_read(tx, queue->id, b, &unused);
     if (lane != NULL && !b->pull) b->others -= b->others < lane->in_flight ? b->others : lane->in_flight;
     b->dither_ms = unused.kind == RT_DOC_NONE ? 0 : (uint32_t)rt_rng_below(tx->rng, DITHER_MS);
@@ -192,23 +201,22 @@ rt_code rt_circuit_know(rt_tx *tx, rt_lane *lane, const rt_queue *queue) {
     return know(tx, &record, code == RT_OK ? &type : NULL, &unused);
 }
 
-static bool learns(const rt_lane_brakes *b) {
-    return b != NULL && b->circuit.enabled && !b->tripped && b->stored.circuit == RT_CIRCUIT_CLOSED &&
-           !b->stored.forced;
-}
-
 bool rt_circuit_note(rt_lane *lane, const rt_lesson *lesson, int64_t now_ms) {
     rt_lane_brakes *b = lane->brakes;
     if (!learns(b)) return false;
     rt_circuit_window_add(&b->window, &b->circuit, now_ms, lesson->failed, lesson->took_ms);
     if (b->shared) rt_circuit_window_add(&b->untold, &b->circuit, now_ms, lesson->failed, lesson->took_ms);
+    b->tripped = b->tripped || trips(b, now_ms);
     return rt_circuit_has_news(b, now_ms);
 }
 
 bool rt_circuit_has_news(const rt_lane_brakes *b, int64_t now_ms) {
-    if (!learns(b)) return false;
-    const bool trips = rt_circuit_trips(&b->window, &b->circuit, now_ms);
-    return b->shared ? rt_window_has_news(b, trips, now_ms) : trips;
+    if (b->telling || !learns(b)) return false;
+    return b->shared ? rt_window_has_news(b, trips(b, now_ms), now_ms) : trips(b, now_ms);
+}
+
+bool rt_circuit_listens(const rt_lane_brakes *b, int64_t now_ms) {
+    return b->shared && learns(b) && rt_circuit_window_counts(&b->untold, &b->circuit, now_ms).attempts > 0;
 }
 
 static rt_code decide_trip(rt_tx *tx, rt_command *cmd) {
@@ -219,24 +227,24 @@ static rt_code decide_trip(rt_tx *tx, rt_command *cmd) {
     if (code != RT_OK) return code == RT_E_ABSENT ? RT_OK : code;
     rt_brakes b = queue.brakes;
     if (b.circuit != RT_CIRCUIT_CLOSED || b.forced || !type.circuit.enabled) return RT_OK;
-    bool trips = true;
-    if (!tx->store->sole_owner) code = rt_window_tell(tx, &queue, &type.circuit, &c->news, &trips);
-    return code == RT_OK && trips ? open_circuit(tx, &queue, &type.circuit, &b) : code;
+    bool opens = true;
+    if (!tx->store->sole_owner) code = rt_window_tell(tx, &queue, &type.circuit, &c->news, &opens);
+    return code == RT_OK && opens ? open_circuit(tx, &queue, &type.circuit, &b) : code;
 }
 
-void rt_circuit_trip_begin(rt_circuit_trip *c, rt_lane *lane, int64_t now_ms) {
+void rt_circuit_trip_begin(rt_circuit_trip *c, rt_lane *lane) {
     rt_lane_brakes *b = lane->brakes;
-    *c = (rt_circuit_trip){.cmd = {.decide = decide_trip}, .queue = lane->queue};
-    b->tripped = rt_circuit_trips(&b->window, &b->circuit, now_ms) &&
-                 (!b->shared || rt_window_is_heard(b, now_ms));
-    if (b->shared) rt_window_begin(b, &c->news);
+    *c = (rt_circuit_trip){.cmd = {.decide = decide_trip}, .queue = lane->queue, .news = {.told = b->untold}};
+    b->untold = (rt_circuit_window){0};
+    b->telling = true;
 }
 
 void rt_circuit_trip_end(const rt_circuit_trip *c, rt_lane *lane, int64_t now_ms) {
     rt_lane_brakes *b = lane->brakes;
     if (b == NULL) return;
-    b->tripped = false;
+    b->telling = false;
     if (b->shared) rt_window_end(b, c->cmd.code == RT_OK ? &c->news : NULL, now_ms);
+    b->tripped = b->shared && trips(b, now_ms); // if it was opened, that is read next
 }
 
 /* ---- an operator's ------------------------------------------------------------------------------------- */

@@ -41,8 +41,10 @@ bool rt_circuit_has_brakes(const rt_queue *queue); /* false: nothing but a pause
 rt_code rt_circuit_know(rt_tx *tx, rt_lane *lane, const rt_queue *queue);
 /* What an attempt taught is durable: into the window of its queue. True: an rt_circuit_trip is to be submitted. */
 bool rt_circuit_note(rt_lane *lane, const rt_lesson *lesson, int64_t now_ms);
-/* The same, without a lesson: time has passed. */
+/* The same, without a lesson: time has passed, or others were heard. */
 bool rt_circuit_has_news(const rt_lane_brakes *b, int64_t now_ms);
+/* What is known here would matter to other nodes, should one of them have bad news. */
+bool rt_circuit_listens(const rt_lane_brakes *b, int64_t now_ms);
 /* Tells other nodes what was learned, and opens the circuit of `queue` if that is enough, unless that was done meanwhile, or
  * forbidden. */
 typedef struct rt_circuit_trip {
@@ -50,7 +52,7 @@ typedef struct rt_circuit_trip {
     rt_id queue;
     rt_window_news news; /* where several nodes take from the store */
 } rt_circuit_trip;
-void rt_circuit_trip_begin(rt_circuit_trip *c, rt_lane *lane, int64_t now_ms);
+void rt_circuit_trip_begin(rt_circuit_trip *c, rt_lane *lane);
 /* It is done. `lane`: that of its queue, whose brakes may be gone. */
 void rt_circuit_trip_end(const rt_circuit_trip *c, rt_lane *lane, int64_t now_ms);
 

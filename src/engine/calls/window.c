@@ -107,25 +107,13 @@ rt_code rt_window_know(rt_tx *tx, rt_id queue, rt_lane_brakes *b) {
 
 /* ---- when ---------------------------------------------------------------------------------------------- */
 
-bool rt_window_is_heard(const rt_lane_brakes *b, int64_t now_ms) {
-    return b->heard_ms > 0 && has_passed(b->heard_ms, RT_WINDOW_HEAR_MS, now_ms);
-}
-
 bool rt_window_has_news(const rt_lane_brakes *b, bool trips, int64_t now_ms) {
-    if (b->telling) return false;
-    if (trips && rt_window_is_heard(b, now_ms)) return true;
+    if (trips && b->heard_ms > 0 && has_passed(b->heard_ms, RT_WINDOW_HEAR_MS, now_ms)) return true;
     return has_passed(b->told_ms, RT_WINDOW_TELL_MS, now_ms) && is_bad(&b->window, &b->circuit, now_ms) &&
            rt_circuit_window_counts(&b->untold, &b->circuit, now_ms).attempts > 0;
 }
 
-void rt_window_begin(rt_lane_brakes *b, rt_window_news *news) {
-    *news = (rt_window_news){.told = b->untold};
-    b->untold = (rt_circuit_window){0};
-    b->telling = true;
-}
-
 void rt_window_end(rt_lane_brakes *b, const rt_window_news *news, int64_t now_ms) {
-    b->telling = false;
     b->told_ms = now_ms;
     // The circuit has been somewhere else meanwhile, or nobody knows: what is known begins anew.
     const bool current = news != NULL && news->since_ms == b->stored.circuit_since_ms && b->circuit.enabled;

@@ -3,7 +3,8 @@
  * Each node counts its own outcomes; a document of the queue holds the counts of all. While some of them are failures or
  * slow, each node adds what it has to say once a second at most, also that all went well. So together they open the circuit
  * as one node would, a second later at most, and while all goes well nothing is written. From the first bad news on, others
- * have a moment to be heard before the circuit opens: what they know may speak for the target.
+ * have a moment to be heard before the circuit opens, as what they know may speak for the target; meanwhile a node for which
+ * that is enough starts nothing.
  *
  * A document counts for one time that the circuit is closed (circuit_since_ms), and for one length of the window. */
 #ifndef RT_ENGINE_CALLS_WINDOW_H
@@ -28,11 +29,7 @@ rt_code rt_window_know(rt_tx *tx, rt_id queue, rt_lane_brakes *b);
 
 /* Is it time to tell others, or to open the circuit, which is closed? `trips`: b->window says that. */
 bool rt_window_has_news(const rt_lane_brakes *b, bool trips, int64_t now_ms);
-/* Others have had their moment to be heard. */
-bool rt_window_is_heard(const rt_lane_brakes *b, int64_t now_ms);
-/* They are on their way (b->telling): what is learned from now on is for the next. */
-void rt_window_begin(rt_lane_brakes *b, rt_window_news *news);
-/* They are durable; NULL: they are lost. */
+/* The news are durable; NULL: they are lost. */
 void rt_window_end(rt_lane_brakes *b, const rt_window_news *news, int64_t now_ms);
 
 /* For faces: the counts of a circuit that is closed. RT_E_ABSENT: none are shared. */

@@ -36,8 +36,8 @@ typedef struct rt_lane_brakes {
     uint32_t concurrency;    /* 0: no limit but the lane's own */
     bool pull;               /* its jobs are fetched, not started */
     bool shared;             /* other nodes take from the queue, too */
-    bool tripped;            /* the change that opens the circuit is on its way: nothing starts */
-    bool telling;            /* others are being told what was learned here */
+    bool tripped;            /* what is known opens the circuit: nothing starts until that is written, or known better */
+    bool telling;            /* a change is on its way that tells others, or opens the circuit */
     rt_circuit_window window;
     rt_circuit_window untold;/* shared: what of it only this node knows */
     int64_t told_ms;         /* shared: when others were last told; 0: never */

@@ -272,6 +272,7 @@ rt_job_range rt_take_lane_range(const rt_lane *lane) {
 static uint32_t serve(rt_engine *e, rt_lane *lane, uint32_t budget, rt_code *code) {
     const bool anew = !lane->known;
     *code = know_lane(e, lane);
+    if (*code == RT_OK && anew) rt_upkeep_circuit(e, lane);
     if (*code == RT_OK && anew) *code = settle_others(e, lane);
     if (*code != RT_OK) return 0;
     if (lane->paused_until_ms > e->now_ms) {

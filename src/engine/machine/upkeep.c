@@ -159,10 +159,10 @@ static void trip_done(rt_command *cmd) {
     free(c);
 }
 
-static void trip(rt_engine *e, rt_lane *lane) {
+static void submit_trip(rt_engine *e, rt_lane *lane) {
     rt_circuit_trip *c = malloc(sizeof *c);
     if (c == NULL) return; // the next failure tries again
-    rt_circuit_trip_begin(c, lane, e->now_ms);
+    rt_circuit_trip_begin(c, lane);
     c->cmd.done = trip_done;
     c->cmd.ctx = e;
     submit_own(e, &c->cmd);
@@ -170,14 +170,21 @@ static void trip(rt_engine *e, rt_lane *lane) {
 
 void rt_upkeep_lesson(rt_engine *e, const rt_lesson *lesson) {
     rt_lane *lane = rt_map_get(&e->schedule.lanes, lesson->queue);
-    if (lane != NULL && rt_circuit_note(lane, lesson, e->now_ms)) trip(e, lane);
+    if (lane != NULL && rt_circuit_note(lane, lesson, e->now_ms)) submit_trip(e, lane);
 }
 
-/* Others are told, or heard, a while after the last lesson. */
+void rt_upkeep_circuit(rt_engine *e, rt_lane *lane) {
+    if (lane->brakes != NULL && rt_circuit_has_news(lane->brakes, e->now_ms)) submit_trip(e, lane);
+}
+
+/* Others are told, and heard, also a while after the last lesson. */
 static void look_at_circuits(rt_engine *e) {
     size_t at = 0;
-    for (rt_lane *lane; (lane = rt_map_next(&e->schedule.lanes, &at)) != NULL;)
-        if (lane->brakes != NULL && rt_circuit_has_news(lane->brakes, e->now_ms)) trip(e, lane);
+    for (rt_lane *lane; (lane = rt_map_next(&e->schedule.lanes, &at)) != NULL;) {
+        rt_upkeep_circuit(e, lane);
+        if (lane->brakes != NULL && rt_circuit_listens(lane->brakes, e->now_ms))
+            rt_schedule_turn(&e->schedule, lane); // its record is read again then
+    }
 }
 
 /* ---- expiry -------------------------------------------------------------------------------------------------------- */

@@ -1,0 +1,304 @@
+/* Rate, concurrency, pace and circuit of an event type where two nodes share a store: together as one node would. */
+#include "call_rig.h"
+#include "engine/calls/window.h"
+
+enum { TICK_MS = 10 };
+
+static uint32_t under_way(const rig n[2]) { return n[0].count + n[1].count; }
+static uint32_t started(const rig n[2]) { return n[0].started + n[1].started; }
+
+static void answer_all(rig n[2], uint16_t status) {
+    rig_answer_all(&n[0], status);
+    rig_answer_all(&n[1], status);
+}
+
+/* Both go on, and targets answer all that is under way at each tick. */
+static void work(rig n[2], int64_t ms, uint16_t status) {
+    for (int64_t passed = 0; passed < ms; passed += TICK_MS) {
+        rig_pass_both(n, TICK_MS);
+        answer_all(n, status);
+    }
+}
+
+static rt_counts counts_of(rig *r) {
+    rt_counts counts;
+    rt_view *v = rt_memory_disk_view(r->disk);
+    assert_int_equal(rt_view_counts(v, rig_queue(r).id, &counts), RT_OK);
+    rt_view_close(v);
+    return counts;
+}
+
+/* ---- rate and pace ------------------------------------------------------------------------------------- */
+
+static void nodes__share_a_rate(void **state) {
+    rig *n = *state;
+    rt_call_type like = rig_type("http://t/");
+    like.rate_per_s = 10;
+    rig_put(&n[0], like);
+    rig_schedule(&n[0], 50, NULL);
+    work(n, 200, 200);
+    assert_in_range(started(n), 10, 12); // ten at once, and one every tenth of a second
+    work(n, 2800, 200);
+    assert_in_range(started(n), 36, 40); // never more than 10 + 3 x 10
+    work(n, 2000, 200);
+    assert_int_equal(counts_of(&n[0]).done, 50);
+}
+
+static void nodes__share_a_rate_of_workers(void **state) {
+    rig *n = *state;
+    rt_call_type like = rig_type("");
+    like.rate_per_s = 5;
+    rig_put(&n[0], like);
+    rig_schedule(&n[0], 20, NULL);
+    assert_int_equal(rig_claim(&n[0], 3).count, 3);
+    assert_int_equal(rig_claim(&n[1], 20).count, 2);
+    assert_int_equal(rig_claim(&n[0], 20).count, 0);
+    rig_pass_both(n, 400);
+    assert_int_equal(rig_claim(&n[1], 20).count, 2);
+    assert_int_equal(rig_claim(&n[0], 20).count, 0);
+}
+
+static void nodes__share_a_pace(void **state) {
+    rig *n = *state;
+    rt_call_type like = rig_type("");
+    like.circuit.enabled = false;
+    like.pace = (rt_pace_settings){.enabled = true, .initial_ms = 1000, .maximum_ms = 4000};
+    rig_put(&n[0], like);
+    rig_schedule(&n[0], 20, NULL);
+    const rt_call_claim c = rig_claim(&n[0], 1);
+    rig_end(&n[0], &c.calls[0], RT_CALL_FAIL);
+    assert_int_equal(rig_claim(&n[1], 5).count, 0);
+    rig_pass_both(n, 1000);
+    assert_int_equal(rig_claim(&n[1], 5).count, 1);
+    assert_int_equal(rig_claim(&n[0], 5).count, 0); // a pace behind the start at the other node
+    rig_pass_both(n, 1000);
+    assert_int_equal(rig_claim(&n[0], 5).count, 1);
+}
+
+/* ---- concurrency --------------------------------------------------------------------------------------- */
+
+static void nodes__share_a_concurrency(void **state) {
+    rig *n = *state;
+    rt_call_type like = rig_type("http://t/");
+    like.concurrency = 3;
+    rig_put(&n[0], like);
+    rig_schedule(&n[0], 100, NULL);
+    for (int i = 0; i < 200; i++) {
+        rig_pass_both(n, TICK_MS);
+        assert_true(under_way(n) <= 3);
+        if (i % 3 == 0 && n[i % 2].count > 0) rig_answer(&n[i % 2], 200, 0);
+    }
+    rig_pass_both(n, 300);
+    assert_int_equal(under_way(n), 3);
+    work(n, 8000, 200);
+    assert_int_equal(counts_of(&n[0]).done, 100);
+}
+
+static void nodes__share_a_concurrency_of_workers(void **state) {
+    rig *n = *state;
+    rt_call_type like = rig_type("");
+    like.concurrency = 3;
+    rig_put(&n[0], like);
+    rig_schedule(&n[0], 10, NULL);
+    const rt_call_claim c = rig_claim(&n[0], 2);
+    assert_int_equal(c.count, 2);
+    assert_int_equal(rig_claim(&n[1], 10).count, 1);
+    assert_int_equal(rig_claim(&n[1], 10).count, 0);
+    rig_end(&n[1], &c.calls[0], RT_CALL_FINISH); // at either node
+    assert_int_equal(rig_claim(&n[1], 10).count, 1);
+}
+
+/* What a node that died had under way stands far behind all that waits for its place. */
+static void nodes__that_die_give_back_their_places(void **state) {
+    rig *n = *state;
+    rt_call_type like = rig_type("http://t/");
+    like.concurrency = 2;
+    rig_put(&n[0], like);
+    rig_schedule(&n[0], 100, NULL);
+    assert_int_equal(n[0].count, 2);
+    rig_restart(&n[0]);
+    rig_pass_both(n, 7000);
+    assert_int_equal(under_way(n), 0); // their leases last for eight seconds
+    rig_pass_both(n, 2000);
+    assert_int_equal(under_way(n), 2);
+}
+
+/* ---- circuit ------------------------------------------------------------------------------------------- */
+
+/* At this node so many calls end so. */
+static void learn(rig *r, uint32_t count, rt_call_verb verb) {
+    for (uint32_t i = 0; i < count; i++) {
+        const rt_call_claim c = rig_claim(r, 1);
+        assert_int_equal(c.count, 1);
+        rig_end(r, &c.calls[0], verb);
+    }
+}
+
+static void put_watched(rig *r, uint32_t minimum_attempts) {
+    rt_call_type like = rig_type("");
+    like.circuit.minimum_attempts = minimum_attempts;
+    rig_put(r, like);
+    rig_schedule(r, 100, NULL);
+}
+
+static void nodes__open_a_circuit_together(void **state) {
+    rig *n = *state;
+    put_watched(&n[0], 20);
+    learn(&n[0], 10, RT_CALL_FAIL);
+    learn(&n[1], 9, RT_CALL_FAIL);
+    rig_pass_both(n, 2000);
+    assert_int_equal(rig_circuit(&n[0]), RT_CIRCUIT_CLOSED); // nineteen say nothing yet
+    learn(&n[1], 1, RT_CALL_FAIL);
+    rig_pass_both(n, 1250);
+    assert_int_equal(rig_circuit(&n[0]), RT_CIRCUIT_OPEN);
+}
+
+static void nodes__forget_together_what_has_left_the_window(void **state) {
+    rig *n = *state;
+    put_watched(&n[0], 20); // in ten seconds
+    learn(&n[0], 10, RT_CALL_FAIL);
+    rig_pass_both(n, 11000);
+    learn(&n[1], 10, RT_CALL_FAIL);
+    rig_pass_both(n, 2000);
+    assert_int_equal(rig_circuit(&n[0]), RT_CIRCUIT_CLOSED);
+}
+
+/* For one that knows only its own that would be enough. */
+static void nodes__speak_for_a_target_that_fails_elsewhere(void **state) {
+    rig *n = *state;
+    put_watched(&n[0], 20);
+    learn(&n[1], 30, RT_CALL_FINISH);
+    rig_pass_both(n, 1000);
+    learn(&n[0], 20, RT_CALL_FAIL);
+    assert_int_equal(rig_claim(&n[0], 1).count, 0); // enough for it, until the other one is heard
+    rig_pass_both(n, 1000);
+    assert_int_equal(rig_circuit(&n[0]), RT_CIRCUIT_CLOSED); // 20 of 50
+    assert_int_equal(rig_claim(&n[0], 1).count, 1);
+}
+
+static void nodes__show_what_all_have_counted(void **state) {
+    rig *n = *state;
+    put_watched(&n[0], 20);
+    rt_circuit_counts c;
+    learn(&n[1], 5, RT_CALL_FINISH);
+    rig_pass_both(n, 2000);
+    rt_view *v = rt_memory_disk_view(n[0].disk);
+    rt_queue queue = rig_queue(&n[0]);
+    assert_int_equal(rt_read_window(v, &queue, n[0].now_ms, &c), RT_E_ABSENT); // all goes well: nothing is written
+    rt_view_close(v);
+    learn(&n[0], 3, RT_CALL_FAIL);
+    rig_pass_both(n, 1500);
+    v = rt_memory_disk_view(n[0].disk);
+    assert_int_equal(rt_read_window(v, &queue, n[0].now_ms, &c), RT_OK);
+    assert_int_equal(c.attempts, 8);
+    assert_int_equal(c.failures, 3);
+    assert_int_equal(c.slow, 0);
+    assert_int_equal(rt_read_window(v, &queue, n[0].now_ms + 11000, &c), RT_OK);
+    assert_int_equal(c.attempts, 0);
+    queue.brakes.circuit_since_ms = n[0].now_ms; // it has been open meanwhile
+    assert_int_equal(rt_read_window(v, &queue, n[0].now_ms, &c), RT_E_ABSENT);
+    rt_view_close(v);
+}
+
+static void nodes__write_once_a_second_at_most(void **state) {
+    rig *n = *state;
+    put_watched(&n[0], 1000);
+    rt_doc doc;
+    unsigned char name[8];
+    const rt_id id = rig_queue(&n[0]).id;
+    for (int i = 0; i < 8; i++) name[i] = (unsigned char)(id >> (56 - 8 * i));
+    for (int i = 0; i < 50; i++) { // five seconds
+        learn(&n[0], 1, RT_CALL_FAIL);
+        rig_pass_both(n, 100);
+    }
+    rt_view *v = rt_memory_disk_view(n[0].disk);
+    assert_int_equal(rt_view_doc(v, RT_DOC_CALL_WINDOW, (rt_str){(const char *)name, 8}, &doc), RT_OK);
+    assert_in_range(doc.version, 4, 6);
+    rt_view_close(v);
+}
+
+/* ---- half-open, and after ------------------------------------------------------------------------------ */
+
+static void nodes__share_probes(void **state) {
+    rig *n = *state;
+    rig_put(&n[0], rig_type("http://t/"));
+    rig_schedule(&n[0], 40, NULL);
+    for (int i = 0; i < 200 && rig_circuit(&n[0]) == RT_CIRCUIT_CLOSED; i++) work(n, TICK_MS, 503);
+    assert_int_equal(rig_circuit(&n[0]), RT_CIRCUIT_OPEN);
+    answer_all(n, 503);
+    const uint32_t before = started(n);
+    rig_pass_both(n, 6000);
+    assert_int_equal(rig_circuit(&n[0]), RT_CIRCUIT_HALF_OPEN);
+    assert_int_equal(under_way(n), 2); // as many as they trust it with: one each
+    for (int i = 0; i < 3; i++) {
+        assert_true(started(n) - before <= 3);
+        rig_answer(n[0].count > 0 ? &n[0] : &n[1], 200, 0);
+        if (i < 2) rig_pass_both(n, 500);
+    }
+    assert_int_equal(rig_circuit(&n[0]), RT_CIRCUIT_CLOSED);
+}
+
+static void nodes__share_the_rate_of_release(void **state) {
+    rig *n = *state;
+    rt_call_type like = rig_type("http://t/");
+    like.circuit.release_per_s = 10;
+    like.circuit.probes = 1;
+    rig_put(&n[0], like);
+    rig_schedule(&n[0], 100, NULL);
+    for (int i = 0; i < 200 && rig_circuit(&n[0]) == RT_CIRCUIT_CLOSED; i++) work(n, TICK_MS, 503);
+    answer_all(n, 503);
+    rig_pass_both(n, 6000);
+    answer_all(n, 200);
+    assert_int_equal(rig_circuit(&n[0]), RT_CIRCUIT_CLOSED);
+    const uint32_t before = started(n);
+    work(n, 3000, 200);
+    assert_in_range(started(n) - before, 34, 40);
+}
+
+/* ---- one node ------------------------------------------------------------------------------------------ */
+
+static bool fail_test(void *ctx, const rt_doc *doc) {
+    (void)ctx;
+    (void)doc;
+    fail_msg("a document is written");
+    return false;
+}
+
+static void one_node__writes_nothing_for_others(void **state) {
+    rig *r = *state;
+    rt_call_type like = rig_type("http://t/");
+    like.rate_per_s = 5;
+    like.concurrency = 2;
+    rig_put(r, like);
+    rig_schedule(r, 20, NULL);
+    for (int i = 0; i < 20; i++) {
+        rig_pass(r, 200);
+        rig_answer_all(r, i % 3 == 0 ? 503 : 200);
+    }
+    rt_view *v = rt_memory_disk_view(r->disk);
+    for (rt_doc_kind kind = RT_DOC_CALL_STARTS; kind <= RT_DOC_CALL_WINDOW; kind++)
+        assert_int_equal(rt_view_docs(v, kind, RT_STR_EMPTY, RT_STR_EMPTY, fail_test, NULL), RT_OK);
+    rt_view_close(v);
+}
+
+#define BOTH(f) cmocka_unit_test_setup_teardown(f, rig_setup_both, rig_teardown_both)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        BOTH(nodes__share_a_rate),
+        BOTH(nodes__share_a_rate_of_workers),
+        BOTH(nodes__share_a_pace),
+        BOTH(nodes__share_a_concurrency),
+        BOTH(nodes__share_a_concurrency_of_workers),
+        BOTH(nodes__that_die_give_back_their_places),
+        BOTH(nodes__open_a_circuit_together),
+        BOTH(nodes__forget_together_what_has_left_the_window),
+        BOTH(nodes__speak_for_a_target_that_fails_elsewhere),
+        BOTH(nodes__show_what_all_have_counted),
+        BOTH(nodes__write_once_a_second_at_most),
+        BOTH(nodes__share_probes),
+        BOTH(nodes__share_the_rate_of_release),
+        cmocka_unit_test_setup_teardown(one_node__writes_nothing_for_others, rig_setup, rig_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
