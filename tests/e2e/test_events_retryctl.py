@@ -80,3 +80,31 @@ def test_dead_letters_are_listed_counted_exported_redriven_and_deleted(retryd, r
     assert run(retryd, "dead", "delete").returncode == 2
     ctl(retryd, "dead", "delete", "--after", "1h")
     wait_until(lambda: retryd.dead() == [])
+
+
+def test_queues_of_every_kind_are_paused_by_name(start_retryd, receiver):
+    retryd = start_retryd()
+    put_type(retryd, "card")
+    retryd.put("/v1/order-types/bytes", json={"target": {"url": receiver.url("/x")}})
+    retryd.put("/v1/processes/install", json={})
+    retryd.put("/v1/entities/m1", json={"kind": "machine"})
+    retryd.make_queue("q")
+    retryd.subscribe("q", receiver.url("/hook"))
+    names = {queue["name"]: queue for queue in retryd.get("/v1/queues").json()["queues"]}
+    assert {"p/card", "p/bytes", "p/machine/install", "p/q/" + receiver.url("/hook")} <= set(names)
+
+    def paused(name):
+        return retryd.get("/v1/queues/" + names[name]["id"]).json()["paused"]
+
+    for said, name in (("card", "p/card"), ("p/card", "p/card"), ("bytes", "p/bytes"), ("machine/install", "p/machine/install"),
+                       ("p/q/" + receiver.url("/hook"), "p/q/" + receiver.url("/hook")), (names["p/bytes"]["id"], "p/bytes")):
+        assert ctl(retryd, "queue", "pause", said) == f"{said} paused\n" and paused(name), said
+        assert ctl(retryd, "queue", "resume", said) == f"{said} resumed\n" and not paused(name), said
+    nobody = run(retryd, "queue", "pause", "nobody")
+    assert nobody.returncode == 1 and "no such queue" in nobody.stderr
+    # Another project's is not meant; one name for two is refused.
+    assert retryd.post("/v1/queues/bytes/pause", headers={"X-Project-ID": "other"}).status_code == 404
+    for project in ("a", "b"):
+        retryd.put("/v1/order-types/same", json={"target": {"plugin": "x"}}, headers={"X-Project-ID": project})
+    assert retryd.post("/v1/queues/same/pause", headers={"X-Project-ID": None}).status_code == 409
+    assert retryd.post("/v1/queues/a%2Fsame/pause", headers={"X-Project-ID": None}).status_code == 200

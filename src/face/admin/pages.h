@@ -41,6 +41,10 @@ void rt_page_queue_circuit(rt_exchange *x);
  * Sets filter->queue or, for the deliveries of a message queue, filter->owner. RT_E_ABSENT: there is none. */
 rt_code rt_queue_named(rt_exchange *x, rt_view *v, rt_str name, bool type, rt_dead_filter *filter);
 
+/* The same of an event type or, failing that, of a queue of any kind by its name in the listing of queues, with or without
+ * the project in front. RT_E_CONFLICT: there are several. */
+rt_code rt_queue_of_any_kind(rt_exchange *x, rt_view *v, rt_str name, rt_id *out);
+
 /* event_metrics.c */
 typedef struct rt_event_gauge {
     rt_str project, type; /* in the arena */

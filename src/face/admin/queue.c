@@ -72,17 +72,17 @@ void rt_page_queue_list(rt_exchange *x) {
         json_pack("{s:o, s:o}", "queues", l.array, "next", l.left > 0 ? json_null() : rt_json_id(x, l.last)));
 }
 
-/* The queue of the path: an id, or the name of an event type. False: replied. */
+/* The queue of the path: an id, or a name. False: replied. */
 static bool take_queue(rt_exchange *x, rt_id *out) {
-    rt_dead_filter named = {.queue = 0};
     if (rt_id_parse(rt_engine_tag(rt_api_of(x)->engine), rt_exchange_param(x, 0), out)) return true;
     rt_view *v = rt_problem_view(x);
     if (v == NULL) return false;
-    const rt_code code = rt_queue_named(x, v, rt_exchange_param(x, 0), true, &named);
+    const rt_code code = rt_queue_of_any_kind(x, v, rt_exchange_param(x, 0), out);
     rt_view_close(v);
-    *out = named.queue;
     if (code == RT_E_ABSENT)
-        rt_problem(x, 404, "There is no such queue: it is named by its id, or by its event type.");
+        rt_problem(x, 404, "There is no such queue: say its id, or its name as GET /v1/queues shows it.");
+    else if (code == RT_E_CONFLICT)
+        rt_problem(x, 409, "Several queues have this name: say by its id which one is meant.");
     else if (code != RT_OK) rt_problem_of(x, code, NULL, "queue");
     return code == RT_OK;
 }

@@ -47,3 +47,41 @@ rt_code rt_queue_named(rt_exchange *x, rt_view *v, rt_str name, bool type, rt_de
     if (code == RT_OK) filter->queue = found.queue;
     return code;
 }
+
+/* ---- of any kind --------------------------------------------------------------------------------------- */
+
+typedef struct any {
+    rt_str name, project; /* project ptr NULL: whichever has one of this name */
+    rt_id found;
+    bool twice;
+    uint32_t left;
+} any;
+
+/* As listings show it, or without the project in front. */
+static bool is_named(const any *a, rt_str label) {
+    rt_str project, rest;
+    if (rt_str_eq(label, a->name)) return true;
+    if (!rt_str_cut(label, '/', &project, &rest) || !rt_str_eq(rest, a->name)) return false;
+    return a->project.ptr == NULL || rt_str_eq(project, a->project);
+}
+
+static bool find_any(void *ctx, const rt_queue *record) {
+    any *a = ctx;
+    const bool meant = !record->gone && is_named(a, record->name);
+    a->twice = meant && a->found != 0;
+    if (meant && !a->twice) a->found = record->id;
+    return !a->twice && --a->left > 0;
+}
+
+rt_code rt_queue_of_any_kind(rt_exchange *x, rt_view *v, rt_str name, rt_id *out) {
+    rt_dead_filter typed = {.queue = 0};
+    rt_code code = rt_queue_named(x, v, name, true, &typed);
+    *out = typed.queue;
+    if (code != RT_E_ABSENT) return code;
+    any a = {.name = name, .left = NAMES_SCAN_MAX};
+    if (!rt_exchange_header(x, "X-Project-ID", &a.project)) a.project = (rt_str){0};
+    code = rt_view_queues(v, 0, find_any, &a);
+    *out = a.found;
+    if (code != RT_OK) return code;
+    return a.twice ? RT_E_CONFLICT : a.found == 0 ? RT_E_ABSENT : RT_OK;
+}
