@@ -1,4 +1,5 @@
-/* key.h: idempotency keys: whoever asks again, because an answer was lost, finds what was made the first time. For decisions.
+/* key.h: idempotency keys: whoever asks again, because an answer was lost, finds what was made the first time. For
+ * decisions.
  *
  * A document a key, whose kind and name are the caller's: it holds what was made, and a hash of what it was made of. */
 #ifndef RT_ENGINE_COMMON_KEY_H
