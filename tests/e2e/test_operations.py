@@ -76,6 +76,9 @@ def test_metrics_are_prometheus_text_and_count(retryd, receiver):
 
 
 def test_health_and_readiness(retryd):
+    for page in ("/healthz", "/readyz"):
+        probe = retryd.request("HEAD", page)
+        assert probe.status_code == 200 and probe.content == b""
     assert retryd.get("/healthz").status_code == 200
     assert retryd.get("/readyz").status_code == 200
     assert retryd.get("/openapi.json").json()["openapi"].startswith("3.")

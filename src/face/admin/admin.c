@@ -20,8 +20,10 @@ static const rt_route ROUTES_V1[] = {
     {"DELETE", "/v1/dead/{job}", rt_page_dead_delete, 0},
 };
 static const rt_route ROUTES_METRICS[] = {{"GET", "/metrics", rt_page_metrics, RT_IMPATIENT}};
-static const rt_route ROUTES_HEALTH[] = {{"GET", "/healthz", rt_page_health, 0}};
-static const rt_route ROUTES_READY[] = {{"GET", "/readyz", rt_page_ready, 0}};
+// Probes of load balancers ask with HEAD.
+static const rt_route ROUTES_HEALTH[] = {{"GET", "/healthz", rt_page_health, 0},
+                                         {"HEAD", "/healthz", rt_page_health, 0}};
+static const rt_route ROUTES_READY[] = {{"GET", "/readyz", rt_page_ready, 0}, {"HEAD", "/readyz", rt_page_ready, 0}};
 static const rt_route ROUTES_OPENAPI[] = {{"GET", "/openapi.json", rt_page_openapi, 0}};
 
 void rt_face_admin(rt_api *api, const rt_face *out[RT_ADMIN_FACES]) {
