@@ -283,6 +283,29 @@ static void payload__is_shown_by_its_content_type(void **state) {
     }
 }
 
+static void payload__is_written_as_it_came(void **state) {
+    (void)state;
+    static const struct {
+        const char *type, *payload, *want;
+    } ROWS[] = {
+        {"", "{\"b\":1,  \"a\": 1.50}", "\"body\": {\"b\":1,  \"a\": 1.50}"},
+        {"application/json", "123456789012345678901", "\"body\": 123456789012345678901"},
+        {"application/json", "{", "\"body\": \"{\""},
+        {"application/json", "\xff", "\"body_base64\": \"/w==\""},
+        {"text/plain", "a \"b\"", "\"body\": \"a \\\"b\\\"\""},
+        {"text/plain", "", "\"body\": \"\""},
+        {"image/png", "{}", "\"body_base64\": \"e30=\""},
+        {"image/png", "", "\"body_base64\": \"\""},
+    };
+    for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
+        rt_buf out = {0};
+        rt_payload_write(&out, rt_str_of(ROWS[i].type), rt_str_of(ROWS[i].payload));
+        assert_false(out.failed);
+        assert_text(rt_buf_str(&out), ROWS[i].want);
+        rt_buf_deinit(&out);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(type__what_is_left_out_has_its_default, teardown),
@@ -296,6 +319,7 @@ int main(void) {
         cmocka_unit_test_teardown(batch__has_a_bound, teardown),
         cmocka_unit_test_teardown(payload__base64_is_strict, teardown),
         cmocka_unit_test_teardown(payload__is_shown_by_its_content_type, teardown),
+        cmocka_unit_test_teardown(payload__is_written_as_it_came, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

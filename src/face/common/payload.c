@@ -39,11 +39,15 @@ static bool is_text(rt_str type) {
     return type.len > text.len && rt_str_eq_nocase((rt_str){.ptr = type.ptr, .len = text.len}, text);
 }
 
-/* NULL: it is no JSON. Nothing deeper than what is checked is parsed, since jansson does that by recursion.
- * */
-static json_t *parse(rt_str payload) {
+/* By its look. Nothing deeper than what is checked is parsed, since jansson does that by recursion. */
+static bool looks_like_json(rt_str payload) {
     rt_json_scan scan = {.any_integer = true};
-    if (rt_json_scan_text(&scan, payload) != RT_JSON_FINE) return NULL;
+    return rt_json_scan_text(&scan, payload) == RT_JSON_FINE;
+}
+
+/* NULL: it is no JSON. */
+static json_t *parse(rt_str payload) {
+    if (!looks_like_json(payload)) return NULL;
     const size_t flags = JSON_DECODE_ANY | JSON_ALLOW_NUL;
     json_t *json = json_loadb(payload.ptr, payload.len, flags, NULL);
     // Integers beyond 64 bits are shown as well as a double can; the bytes themselves are under …/body.
@@ -65,4 +69,22 @@ bool rt_payload_show(json_t *object, rt_str content_type, rt_str payload) {
         body = json_stringn(payload.len > 0 ? payload.ptr : "", payload.len);
     if (body != NULL) return json_object_set_new(object, "body", body) == 0;
     return json_object_set_new(object, "body_base64", base64(payload)) == 0;
+}
+
+void rt_payload_write(rt_buf *out, rt_str content_type, rt_str payload) {
+    const rt_str type = media_type(content_type);
+    if (is_json(type) && looks_like_json(payload)) {
+        rt_buf_add(out, RT_STR("\"body\": "));
+        rt_buf_add(out, payload);
+    } else if (is_text(type) && rt_utf8_is_valid(payload)) {
+        rt_buf_add(out, RT_STR("\"body\": "));
+        rt_json_write_str(out, payload);
+    } else {
+        char *text = malloc(RT_BASE64_LEN(payload.len) + 1);
+        rt_buf_add(out, RT_STR("\"body_base64\": \""));
+        if (text != NULL) rt_buf_add(out, (rt_str){.ptr = text, .len = rt_base64_encode(payload, text)});
+        else out->failed = true;
+        rt_buf_add_char(out, '"');
+        free(text);
+    }
 }

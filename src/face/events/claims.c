@@ -1,6 +1,10 @@
+#include <inttypes.h>
+
 #include "face/common/payload.h"
+#include "face/common/timestamp.h"
 #include "face/events/batch.h"
 #include "face/events/parts.h"
+#include "json/tree.h"
 
 enum { WAIT_MS_MAX = 60000, LEASE_S_PRESET = 60, WORKER_MAX = 128 };
 
@@ -12,31 +16,40 @@ typedef struct waiting_claim {
     bool waits;
 } waiting_claim;
 
-static json_t *text_or_null(rt_str text) { return text.len == 0 ? json_null() : rt_json_str(text); }
+static void write_text(rt_buf *out, const char *name, rt_str text) {
+    rt_buf_addf(out, ", \"%s\": ", name);
+    if (text.len == 0) rt_buf_add(out, RT_STR("null"));
+    else rt_json_write_str(out, text);
+}
 
-static json_t *claimed_json(const rt_exchange *x, const rt_claimed_call *c) {
-    json_t *json = json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:i, s:o}", "id", rt_json_id(x, c->job.id),
-                             "token", rt_json_token(c->token), "type", rt_json_str(c->call.type),
-                             "content_type", text_or_null(c->call.content_type), "reason",
-                             text_or_null(c->call.reason), "order_key", text_or_null(c->call.order_key),
-                             "attempt", (int)c->job.attempt + 1, "lease_until", rt_json_time(c->until_ms));
-    if (json != NULL && !rt_payload_show(json, c->call.content_type, c->call.payload)) {
-        json_decref(json);
-        return NULL;
-    }
-    return json;
+static void write_claimed(rt_buf *out, uint32_t tag, const rt_claimed_call *c) {
+    rt_buf_addf(out, "{\"id\": \"%s\", \"token\": \"%016" PRIx64 "\"", rt_id_format(tag, c->job.id).s, c->token);
+    write_text(out, "type", c->call.type);
+    write_text(out, "content_type", c->call.content_type);
+    write_text(out, "reason", c->call.reason);
+    write_text(out, "order_key", c->call.order_key);
+    rt_buf_addf(out, ", \"attempt\": %" PRIu32 ", \"lease_until\": \"%s.%03dZ\", ", c->job.attempt + 1,
+                rt_timestamp_format(c->until_ms / 1000).s, (int)(c->until_ms % 1000));
+    rt_payload_write(out, c->call.content_type, c->call.payload);
+    rt_buf_add_char(out, '}');
 }
 
 static void reply_claimed(rt_exchange *x, const rt_call_claim *c) {
-    json_t *jobs = json_array();
+    const uint32_t tag = rt_engine_tag(rt_api_of(x)->engine);
+    rt_buf out = {0};
+    rt_buf_add(&out, RT_STR("{\"jobs\": ["));
     for (uint32_t i = 0; i < c->count; i++) {
-        // Nothing may be missing: what is leased and not shown would count as a failed attempt.
-        if (json_array_append_new(jobs, claimed_json(x, &c->calls[i])) == 0) continue;
-        json_decref(jobs);
-        rt_problem_of(x, RT_E_NOMEM, NULL, "memory");
+        if (i > 0) rt_buf_add(&out, RT_STR(", "));
+        write_claimed(&out, tag, &c->calls[i]);
+    }
+    rt_buf_add(&out, RT_STR("]}"));
+    // Nothing may be missing: what is leased and not shown would count as a failed attempt.
+    if (!out.failed) {
+        rt_exchange_reply_buf(x, 200, "application/json", &out);
         return;
     }
-    rt_reply_json(x, 200, json_pack("{s:o}", "jobs", jobs));
+    rt_buf_deinit(&out);
+    rt_problem_of(x, RT_E_NOMEM, NULL, "memory");
 }
 
 static void claimed(rt_exchange *x, rt_command *cmd);
