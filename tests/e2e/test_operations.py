@@ -84,6 +84,15 @@ def test_health_and_readiness(retryd):
     assert retryd.get("/openapi.json").json()["openapi"].startswith("3.")
 
 
+def test_the_page_about_the_api_names_the_requests_that_there_are(retryd):
+    page = retryd.get("/openapi.json").json()
+    for path, said in page["paths"].items():
+        answer = retryd.request("OPTIONS", re.sub(r"\{[^}]*\}", "x", path))
+        assert answer.status_code == 200, path
+        there = set(answer.headers["Allow"].split(", ")) - {"HEAD", "OPTIONS"}
+        assert there == {method.upper() for method in said if method != "parameters"}, path
+
+
 # ---- starting and stopping ------------------------------------------------------------------------------------------
 
 
