@@ -37,6 +37,14 @@ int rt_str_cmp(rt_str a, rt_str b) {
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 
+bool rt_str_has_control(rt_str s) {
+    for (size_t i = 0; i < s.len; i++) {
+        const unsigned char c = (unsigned char)s.ptr[i];
+        if ((c < ' ' && c != '\t') || c == 0x7f) return true;
+    }
+    return false;
+}
+
 rt_str rt_str_trim(rt_str s) {
     while (s.len > 0 && is_blank(s.ptr[0])) s = (rt_str){.ptr = s.ptr + 1, .len = s.len - 1};
     while (s.len > 0 && is_blank(s.ptr[s.len - 1])) s.len--;

@@ -11,6 +11,7 @@ bool rt_str_eq_nocase(rt_str a, rt_str b); /* ASCII only */
 bool rt_str_starts(rt_str s, rt_str prefix);
 int rt_str_cmp(rt_str a, rt_str b); /* bytewise; a shorter string comes first */
 rt_str rt_str_trim(rt_str s);       /* without spaces, tabs, CR and LF at both ends */
+bool rt_str_has_control(rt_str s);  /* a control character other than a tab: what no header field may have */
 /* Cuts `s` at the first `sep`: *head is what stands before it, *rest what follows. False: no `sep`, *head is all of s. */
 bool rt_str_cut(rt_str s, char sep, rt_str *head, rt_str *rest);
 /* Decimal, whole string, optional sign. False: not a number, or outside int64. */

@@ -16,6 +16,15 @@ enum {
 
 /* ---- connections and requests come and go -------------------------------------------------------------- */
 
+static void end_request(rt_server *s, rt_peer *peer) {
+    if (peer->x == NULL) return;
+    // A suspended connection never ends: it is resumed first.
+    RT_ASSERT(peer->x->stage != RT_STAGE_OUT);
+    rt_server_recycle(s, peer->x);
+    peer->x = NULL;
+    s->active--;
+}
+
 void rt_intake_connection(void *cls, struct MHD_Connection *connection, void **context,
                           enum MHD_ConnectionNotificationCode what) {
     rt_server *s = cls;
@@ -26,6 +35,7 @@ void rt_intake_connection(void *cls, struct MHD_Connection *connection, void **c
         *context = NULL;
         if (gone == NULL) return;
         rt_deadline_clear(&gone->wait);
+        end_request(s, gone); // libmicrohttpd does not complete each that it began
         free(gone);
         return;
     }
@@ -39,14 +49,25 @@ void rt_intake_connection(void *cls, struct MHD_Connection *connection, void **c
     rt_deadline_set(&s->idle, &peer->wait, s->now_mono_ms);
 }
 
+/* libmicrohttpd takes the query apart next, each argument into an entry of the connection's memory, and when that does
+ * not suffice it neither answers nor ends the connection. Nobody asks for its arguments, uri.c has a copy of its own: so
+ * in its buffer, which it is about to cut up itself, the query becomes a single argument. */
+static void join_query(const char *target) {
+    char *at = strchr((char *)(uintptr_t)target, '?');
+    for (; at != NULL && *at != '\0'; at++) {
+        if (*at == '&') *at = '.';
+    }
+}
+
 void *rt_intake_target(void *cls, const char *target, struct MHD_Connection *connection) {
     rt_server *s = cls;
     rt_peer *peer = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
     if (peer == NULL) return NULL;
-    RT_ASSERT(peer->x == NULL);
+    end_request(s, peer);
     rt_exchange *x = rt_server_take_exchange(s, connection);
     if (x == NULL) return peer;
     x->target = rt_arena_dup(&x->arena, rt_str_of(target));
+    join_query(target);
     if (s->cfg.on_reply != NULL) x->started_mono_us = rt_mono_us();
     peer->x = x;
     s->active++;
@@ -61,11 +82,7 @@ void rt_intake_completed(void *cls, struct MHD_Connection *connection, void **co
     rt_peer *peer = *context;
     *context = NULL;
     if (peer == NULL || peer->x == NULL) return;
-    // A suspended connection is never completed: it is resumed first.
-    RT_ASSERT(peer->x->stage != RT_STAGE_OUT);
-    rt_server_recycle(s, peer->x);
-    peer->x = NULL;
-    s->active--;
+    end_request(s, peer);
     rt_deadline_set(&s->idle, &peer->wait, s->now_mono_ms);
 }
 
@@ -101,7 +118,7 @@ static enum MHD_Result add_header(void *cls, enum MHD_ValueKind kind, const char
     if (list->count == RT_HEADERS_MAX) return MHD_NO;
     rt_pair *pair = &list->pairs[list->count++];
     pair->name = (rt_str){.ptr = name, .len = name_len};
-    pair->value = value == NULL ? RT_STR_EMPTY : rt_str_trim((rt_str){.ptr = value, .len = value_len});
+    pair->value = value == NULL ? RT_STR_EMPTY : (rt_str){.ptr = value, .len = value_len};
     list->bytes += name_len + value_len + 1;
     return MHD_YES;
 }
@@ -110,6 +127,7 @@ static enum MHD_Result add_header(void *cls, enum MHD_ValueKind kind, const char
 static void take_headers(rt_exchange *x) {
     header_list list;
     list.count = list.bytes = 0;
+    rt_framing framing = {0};
     const int all = MHD_get_connection_values_n(x->connection, MHD_HEADER_KIND, add_header, &list);
     if ((size_t)all > list.count) refuse_for_good(x, 431, RT_STR("The request has too many headers."));
     x->headers = rt_arena_alloc(&x->arena, list.count * sizeof *x->headers);
@@ -125,8 +143,11 @@ static void take_headers(rt_exchange *x) {
         x->headers[i].name = (rt_str){.ptr = to, .len = from->name.len};
         x->headers[i].value = (rt_str){.ptr = to + from->name.len, .len = from->value.len};
         to += from->name.len + from->value.len + 1; // a NUL stays behind each value
+        rt_framing_add(&framing, x->headers[i].name, x->headers[i].value);
+        x->headers[i].value = rt_str_trim(x->headers[i].value);
     }
     x->headers_count = list.count;
+    if (framing.trouble.len > 0) refuse_for_good(x, 400, framing.trouble);
 }
 
 static bool decode(rt_exchange *x, rt_str s, rt_str *out) {
@@ -197,12 +218,7 @@ static void take_target(rt_server *s, rt_exchange *x) {
 static void announce_body(rt_server *s, rt_exchange *x) {
     rt_str text;
     int64_t bytes = 0;
-    rt_framing framing = {0};
     x->content_length = 0;
-    for (size_t i = 0; i < x->headers_count; i++) {
-        rt_framing_add(&framing, x->headers[i].name, x->headers[i].value);
-    }
-    if (framing.trouble.len > 0) refuse_for_good(x, 400, framing.trouble);
     if (rt_exchange_header(x, "Transfer-Encoding", &text)) {
         x->has_body = true;
         x->content_length = UINT64_MAX;

@@ -130,6 +130,11 @@ static void limits__a_request_whose_end_is_ambiguous_ends_the_connection(void **
         "Transfer-Encoding: chunked, identity",
         "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked",
         "Transfer\x7f-Encoding: chunked",
+        "Transfer-Encoding: chunked\v",
+        "Content-Length: 5\r",
+        "X-Other: a\rb",
+        "X-Other: \x01",
+        "Host: other",
     };
     for (size_t i = 0; i < sizeof HEADERS / sizeof *HEADERS; i++) {
         char request[256];
@@ -264,6 +269,28 @@ static size_t read_page(int fd) {
     return got;
 }
 
+/* More of them than libmicrohttpd has memory for. */
+static void limits__arguments(void **state) {
+    (void)state;
+    kit k;
+    const rt_server_config cfg = kit_config();
+    kit_start(&k, &cfg);
+    const struct {
+        int count;
+        unsigned status;
+    } rows[] = {{32, 200}, {33, 400}, {200, 400}, {3000, 400}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        rt_buf request = {0};
+        rt_buf_add(&request, RT_STR("GET /echo/a/b?"));
+        for (int n = 0; n < rows[i].count; n++) rt_buf_add(&request, RT_STR("a&"));
+        rt_buf_add(&request, RT_STR(" HTTP/1.1\r\nHost: h\r\n\r\n"));
+        assert_false(request.failed);
+        assert_int_equal(kit_ask(&k, request.ptr), rows[i].status);
+        rt_buf_deinit(&request);
+    }
+    kit_close(&k);
+}
+
 static void limits__replies_that_nobody_reads(void **state) {
     (void)state;
     kit k;
@@ -373,6 +400,7 @@ int main(void) {
         cmocka_unit_test(limits__slow_clients_are_cut_off),
         cmocka_unit_test(limits__idle_connections_are_closed),
         cmocka_unit_test(limits__deadline_of_a_suspended_request),
+        cmocka_unit_test(limits__arguments),
         cmocka_unit_test(limits__replies_that_nobody_reads),
         cmocka_unit_test(limits__requests_under_way),
         cmocka_unit_test(limits__connections),

@@ -19,19 +19,11 @@ void rt_headers_add(rt_headers *h, rt_str name, rt_str value) {
     h->count++;
 }
 
-static bool has_control(rt_str s) {
-    for (size_t i = 0; i < s.len; i++) {
-        const unsigned char c = (unsigned char)s.ptr[i];
-        if ((c < 0x20 && c != '\t') || c == 0x7f) return true;
-    }
-    return false;
-}
-
 /* Splits "Name: value". False: not a line that may be sent. */
 static bool split(rt_str line, rt_str *name, rt_str *value) {
     if (!rt_str_cut(line, ':', name, value)) return false;
     *value = rt_str_trim(*value);
-    return rt_attempt_header_name(*name) == RT_HEADER_FREE && !has_control(*value);
+    return rt_attempt_header_name(*name) == RT_HEADER_FREE && !rt_str_has_control(*value);
 }
 
 void rt_headers_add_users(rt_headers *h, rt_str lines, rt_str content_type) {
@@ -50,7 +42,7 @@ void rt_headers_add_users(rt_headers *h, rt_str lines, rt_str content_type) {
         values[place] = value;
         if (place == count) count++;
     }
-    const bool usable = content_type.len > 0 && !has_control(content_type);
+    const bool usable = content_type.len > 0 && !rt_str_has_control(content_type);
     if (!has_type) rt_headers_add(h, RT_STR("Content-Type"), usable ? content_type : RT_STR("application/json"));
     for (size_t i = 0; i < count; i++) rt_headers_add(h, names[i], values[i]);
 }
