@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "os/clock.h"
 #include "runtime/file.h"
@@ -95,6 +96,8 @@ static rt_code open_kafka(const rt_config *c, rt_str text, claim by, rt_store **
         .replication = (uint32_t)c->kafka_replication,
         .create_topics = c->kafka_create_topics,
         .kept_ms = (int64_t)c->kafka_journal_kept_seconds * 1000,
+        .alone = by.tool,
+        .shuns = by.tool && !by.force,
         .say = log_kafka,
         .give_up = is_told_to_stop,
         .ctx = (void *)(uintptr_t)by.log, // only read
@@ -155,7 +158,8 @@ rt_code rt_serve_store_open(const rt_config *config, const char *url, const rt_l
 }
 
 rt_code rt_serve_store_claim(const rt_config *config, const char *url, bool force, rt_store **out, rt_err *err) {
-    return open_url(config, url, (claim){.tool = true, .force = force}, out, err);
+    static const rt_log STDERR = {.level = RT_LOG_INFO, .fd = STDERR_FILENO};
+    return open_url(config, url, (claim){.tool = true, .force = force, .log = &STDERR}, out, err);
 }
 
 void rt_serve_store_close(rt_store *store) {

@@ -29,6 +29,7 @@ struct rt_archive {
     rt_ks *store;
     rd_kafka_t *rk;        /* NULL: not the one who writes, or not yet */
     int64_t least;         /* no cut before the copy is here: a former writer may have been */
+    uint32_t tag;          /* the store's name as of the cut */
     int64_t look_at_ms;
     int64_t say_at_ms;     /* that it does not work; 0: it does */
     char why[200];
@@ -136,7 +137,7 @@ static bool produce(rt_archive *a, const letter *l) {
 static bool tell_attempt(rt_archive *a, const rt_row *row) {
     const rt_event *e = &row->event;
     if (e->attempt == 0) return true;
-    const rt_id_text id = rt_id_format(a->store->base.tag, e->job);
+    const rt_id_text id = rt_id_format(a->tag, e->job);
     rt_buf json = {0};
     rt_buf_addf(&json, "{\"id\": \"%s-%u\", \"job\": \"%s\", \"seq\": %" PRIu64 ", \"at_ms\": %" PRId64
                        ", \"attempt\": %u, \"type\": \"%s\", \"reason\": \"%s\", \"status\": %u, \"took_ms\": %u, "
@@ -159,8 +160,8 @@ static bool tell_dead(rt_archive *a, rt_view *view, const rt_dirty_key *key, con
     rt_str body;
     if (!row->there || row->job.state != RT_JOB_DEAD || !(row->job.flags & RT_JOB_CALL)) return true;
     if (rt_view_body(view, row->job.body, &body) != RT_OK) body = RT_STR_EMPTY;
-    const rt_id_text id = rt_id_format(a->store->base.tag, row->job.id);
-    rd_kafka_headers_t *headers = rt_row_headers(key, row, a->store->base.tag);
+    const rt_id_text id = rt_id_format(a->tag, row->job.id);
+    rd_kafka_headers_t *headers = rt_row_headers(key, row, a->tag);
     if (headers == NULL) return false;
     const char *reason = rt_reason_name((rt_reason)row->job.reason);
     (void)rd_kafka_header_add(headers, "kafka_dlt-exception-message", -1, reason, -1);
@@ -221,7 +222,7 @@ static bool write_row(rt_archive *a, rt_view *view, const rt_dirty_key *key) {
                       .partition = (int32_t)row.partition,
                       .key = rt_buf_str(&a->key),
                       .value = row.there ? &value : NULL,
-                      .headers = rt_row_headers(key, &row, a->store->base.tag)};
+                      .headers = rt_row_headers(key, &row, a->tag)};
     if (!produce(a, &l)) return false;
     if (key->kind == RT_OP_EVENT) return !row.there || tell_attempt(a, &row);
     if (key->kind == RT_OP_JOB && !tell_dead(a, view, key, &row)) return false;
@@ -271,6 +272,7 @@ static bool cut(rt_archive *a) {
     if (look(a, &view, &dirty, &err) != RT_OK) return true;
     bool good = true;
     const bool readable = rt_store_lmdb_note(view, &note) == RT_OK && rt_ledger_decode(note, &ledger);
+    if (readable) a->tag = ledger.tag;
     if (readable && dirty.count > 0 && !dirty.incomplete && ledger.position >= a->least) {
         good = !failed(a, rd_kafka_begin_transaction(a->rk));
         if (good && !write_rows(a, view, &dirty, note)) {

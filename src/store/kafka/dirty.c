@@ -64,7 +64,7 @@ void rt_dirty_add(rt_dirty *d, rt_str items, int64_t offset) {
         rt_guard guard;
         for (uint32_t i = 0; i < item.guards && rt_entry_read_guard(&u, &guard); i++) continue;
         rt_entry_op op;
-        for (uint32_t i = 0; i < item.ops && rt_entry_read_op(&u, &op); i++) add_op(d, &op, offset);
+        for (uint32_t i = 0; i < item.ops && rt_entry_read_op(&u, &item, &op); i++) add_op(d, &op, offset);
     }
 }
 

@@ -4,7 +4,7 @@
 
 #include "store/lmdb/stored.h"
 
-enum { FLAG_WAS = 1, FLAG_NOW = 2, ITEM_CHANGE = 'C', ITEM_TIDY = 'T' };
+enum { FLAG_WAS = 1, FLAG_NOW = 2, ITEM_CHANGE = 'C', ITEM_IMPORT = 'I', ITEM_TIDY = 'T' };
 
 /* ---- heads --------------------------------------------------------------------------------------------- */
 
@@ -57,7 +57,7 @@ static void begin_op(rt_buf *out, rt_op_kind kind, bool was, bool now) {
 #define ID_OF(op) ((op)->was != NULL ? (op)->was->id : (op)->now->id)
 #define VERSION_OF(op) ((op)->was != NULL ? (op)->was->version : 0)
 
-static void add_op(rt_buf *out, const rt_op *op) {
+static void add_op(rt_buf *out, const rt_op *op, bool imports) {
     unsigned char *to;
     switch (op->kind) {
     case RT_OP_JOB:
@@ -99,6 +99,7 @@ static void add_op(rt_buf *out, const rt_op *op) {
     case RT_OP_BODY:
         begin_op(out, op->kind, false, true);
         rt_pack_u64(out, op->body.id);
+        if (imports) rt_pack_u64(out, op->body.users);
         rt_pack_str(out, op->body.bytes);
         return;
     case RT_OP_EVENT:
@@ -110,17 +111,32 @@ static void add_op(rt_buf *out, const rt_op *op) {
     }
 }
 
-void rt_entry_add_change(rt_buf *out, const rt_change *change) {
+static void begin_import(rt_buf *out, const rt_change *change) {
+    RT_ASSERT(change->guards_count == 0);
+    rt_pack_u8(out, ITEM_IMPORT);
+    rt_pack_u32(out, change->import->tag);
+    rt_pack_u64(out, change->import->ids_from);
+    rt_pack_u64(out, change->import->seqs_from);
+    rt_pack_u32(out, change->ops_count);
+}
+
+static void begin_change(rt_buf *out, const rt_change *change) {
     rt_pack_u8(out, ITEM_CHANGE);
     rt_pack_u32(out, change->guards_count);
     rt_pack_u32(out, change->ops_count);
+}
+
+void rt_entry_add_change(rt_buf *out, const rt_change *change) {
+    const bool imports = change->import != NULL;
+    if (imports) begin_import(out, change);
+    else begin_change(out, change);
     for (uint32_t i = 0; i < change->guards_count; i++) {
         const rt_guard *g = &change->guards[i];
         rt_pack_u8(out, (uint8_t)g->kind);
         rt_pack_str(out, g->name);
         rt_pack_u64(out, g->version);
     }
-    for (uint32_t i = 0; i < change->ops_count; i++) add_op(out, &change->ops[i]);
+    for (uint32_t i = 0; i < change->ops_count; i++) add_op(out, &change->ops[i], imports);
 }
 
 void rt_entry_add_dropped(rt_buf *dropped, bool is_job, uint64_t key) {
@@ -155,8 +171,15 @@ bool rt_entry_next(rt_unpack *u, rt_entry_item *out) {
     *out = (rt_entry_item){0};
     if (u->failed || u->rest.len == 0) return false;
     const uint8_t tag = rt_unpack_u8(u);
-    if (tag == ITEM_CHANGE) {
-        out->guards = rt_unpack_u32(u);
+    if (tag == ITEM_CHANGE || tag == ITEM_IMPORT) {
+        out->imports = tag == ITEM_IMPORT;
+        if (out->imports) {
+            out->import.tag = rt_unpack_u32(u);
+            out->import.ids_from = rt_unpack_u64(u);
+            out->import.seqs_from = rt_unpack_u64(u);
+        } else {
+            out->guards = rt_unpack_u32(u);
+        }
         out->ops = rt_unpack_u32(u);
         if (out->guards > RT_CHANGE_GUARDS_MAX || out->ops > RT_CHANGE_OPS_MAX) return refuse(u);
     } else if (tag == ITEM_TIDY) {
@@ -181,24 +204,27 @@ bool rt_entry_read_guard(rt_unpack *u, rt_guard *out) {
     return (!u->failed && kind > RT_DOC_NONE && kind < RT_DOC_KIND_COUNT) || refuse(u);
 }
 
-/* Each write raises the version by one; an insert makes it 1. */
-static bool is_next(const rt_entry_op *op, uint64_t version) {
-    return op->was == (op->was_version > 0) && (!op->now || version == op->was_version + 1);
+/* Each write raises the version by one; an insert makes it 1, and one of an import brings it along. */
+static bool is_next(const rt_entry_op *op, uint64_t version, bool imports) {
+    if (op->was != (op->was_version > 0)) return false;
+    if (!op->now) return true;
+    return imports && !op->was ? version >= 1 : version == op->was_version + 1;
 }
 
-static bool read_now(rt_entry_op *op, rt_str value) {
+static bool read_now(rt_entry_op *op, rt_str value, bool imports) {
     switch (op->kind) {
-    case RT_OP_JOB: return rt_stored_read_job(op->key, value, &op->job) && is_next(op, op->job.version);
-    case RT_OP_QUEUE: return rt_stored_read_queue(op->key, value, &op->queue) && is_next(op, op->queue.version);
-    case RT_OP_LEASE: return rt_stored_read_lease(op->key, value, &op->lease) && is_next(op, op->lease.version);
-    case RT_OP_DOC: return rt_stored_read_doc(op->doc_kind, op->name, value, &op->doc) && is_next(op, op->doc.version);
-    case RT_OP_BODY: op->bytes = value; return true;
+    case RT_OP_JOB: return rt_stored_read_job(op->key, value, &op->job) && is_next(op, op->job.version, imports);
+    case RT_OP_QUEUE: return rt_stored_read_queue(op->key, value, &op->queue) && is_next(op, op->queue.version, imports);
+    case RT_OP_LEASE: return rt_stored_read_lease(op->key, value, &op->lease) && is_next(op, op->lease.version, imports);
+    case RT_OP_DOC:
+        return rt_stored_read_doc(op->doc_kind, op->name, value, &op->doc) && is_next(op, op->doc.version, imports);
+    case RT_OP_BODY: op->body.bytes = value; return true;
     case RT_OP_EVENT: return rt_stored_read_event(op->key, value, &op->event);
     }
     return false;
 }
 
-bool rt_entry_read_op(rt_unpack *u, rt_entry_op *op) {
+bool rt_entry_read_op(rt_unpack *u, const rt_entry_item *item, rt_entry_op *op) {
     *op = (rt_entry_op){0};
     const uint8_t kind = rt_unpack_u8(u);
     const uint8_t flags = rt_unpack_u8(u);
@@ -218,7 +244,9 @@ bool rt_entry_read_op(rt_unpack *u, rt_entry_op *op) {
     if (once && op->was) return refuse(u);
     if (!once) op->was_version = rt_unpack_u64(u);
     if (op->kind == RT_OP_JOB && op->was) op->was_body = rt_unpack_u64(u);
+    if (op->kind == RT_OP_BODY && item->imports) op->body.users = rt_unpack_u64(u);
     const rt_str value = op->now ? rt_unpack_str(u) : RT_STR_EMPTY;
-    if (u->failed || (!op->now && !is_next(op, 0)) || (op->now && !read_now(op, value))) return refuse(u);
+    if (u->failed || (!op->now && !is_next(op, 0, false)) || (op->now && !read_now(op, value, item->imports)))
+        return refuse(u);
     return true;
 }

@@ -12,6 +12,7 @@
  *   FENCE    -                                 what this node wrote under a lower epoch, and comes later, does not count
  *
  *   item     u8 'C', u32 guards, u32 ops, then those     a change
+ *            u8 'I', u32 tag, u64 ids_from, u64 seqs_from, u32 ops, then those     a change with an import
  *            u8 'T', i64 now_ms, u32 ops_max, i64 age_ms, u64 events, str dropped     history is trimmed; dropped says what
  *            goes, for each a u8 (1: a job, 0: an event) and its u64
  *   guard    u8 kind, str name, u64 version
@@ -19,7 +20,7 @@
  *            job, queue, lease: u64 id, u64 version of the one before, str the one now (store/lmdb/stored.h); of a job
  *            that was there before its body stands in between, as u64
  *            document: u8 kind, str name, u64 version of the one before, str the one now
- *            body: u64 id, str bytes; event: u64 seq, str
+ *            body: u64 id, of an import u64 users, str bytes; event: u64 seq, str
  * Numbers are little endian; str is a u32 length and the bytes. */
 #ifndef RT_STORE_KAFKA_ENTRY_H
 #define RT_STORE_KAFKA_ENTRY_H
@@ -68,7 +69,9 @@ void rt_entry_add_tidy(rt_buf *out, const rt_retention *bounds, int64_t now_ms, 
 
 typedef struct rt_entry_item {
     bool is_tidy;
-    uint32_t guards, ops; /* a change's */
+    uint32_t guards, ops; /* a change's … */
+    bool imports;
+    rt_import import;
     rt_retention bounds;  /* the trimming's … */
     int64_t now_ms;
     uint32_t ops_max;
@@ -89,7 +92,10 @@ typedef struct rt_entry_op {
         rt_lease lease;
         rt_doc doc;
         rt_event event;
-        rt_str bytes;
+        struct {
+            rt_str bytes;
+            uint64_t users; /* of an import only */
+        } body;
     };
 } rt_entry_op;
 
@@ -97,6 +103,6 @@ typedef struct rt_entry_op {
 bool rt_entry_next(rt_unpack *u, rt_entry_item *out);
 /* Exactly as many of these follow as the item says. False: not ours. */
 RT_MUST_USE bool rt_entry_read_guard(rt_unpack *u, rt_guard *out);
-RT_MUST_USE bool rt_entry_read_op(rt_unpack *u, rt_entry_op *out);
+RT_MUST_USE bool rt_entry_read_op(rt_unpack *u, const rt_entry_item *item, rt_entry_op *out);
 
 #endif

@@ -130,7 +130,7 @@ RT_MUST_USE rt_code rt_ks_fill(rt_ks *s, rt_err *err);
 /* Takes a share of the work, and writes the retry topic if that is this node's part. May be tried again. */
 RT_MUST_USE rt_code rt_ks_take_part(rt_ks *s, rt_err *err);
 
-/* topics.c. Waits until the topics are there, and looks at them. */
+/* topics.c. Waits until the topics are there, and looks at them, and at who else is there if that matters. */
 RT_MUST_USE rt_code rt_ks_topics(rt_ks *s, rt_err *err);
 
 /* ---- the store ----------------------------------------------------------------------------------------- */
@@ -172,6 +172,7 @@ struct rt_ks {
     bool cut_off;             /* the last line was lost: the next batch finds out whether that is over, empty or not */
     bool broken;              /* … that can only fail: `why` */
     rt_buf line;              /* … as it goes to the journal */
+    uint32_t new_tag;         /* the store's name behind it: an import brings one */
     rt_ks_stage stage;
     rt_ks_own own;
     uint64_t commit_no;

@@ -50,18 +50,20 @@ typedef struct line {
 } line;
 
 /* RT_OK: it is in the open batch of the copy. RT_E_CONFLICT: it does not count. */
-static rt_code judge(rt_ks *s, const line *l, rt_str items, rt_err *err) {
+static rt_code judge(rt_ks *s, const line *l, rt_str items, uint32_t *tag, rt_err *err) {
     if (rt_ledger_is_fenced(&s->ledger, l->head.node, l->head.epoch))
         return rt_fail(err, RT_E_CONFLICT, 0, "its node was fenced");
-    return rt_replay(s->copy.local, items, &s->arena, err);
+    return rt_replay(s->copy.local, items, &s->arena, tag, err);
 }
 
 static rt_code take_batch(rt_ks *s, const line *l, rt_str items, rt_ledger *next, rt_err *err) {
     rt_err why = {0};
-    rt_code code = judge(s, l, items, &why);
+    uint32_t tag = next->tag;
+    rt_code code = judge(s, l, items, &tag, &why);
     const bool own = l->ours && l->head.no == s->own.no;
     if (code == RT_OK) {
         rt_ledger_count_line(next, l->head.node, l->head.no);
+        next->tag = tag;
         if (own) s->own.tried = next->position;
         code = rt_ks_commit(s, next, items, l->offset, &why);
     } else {

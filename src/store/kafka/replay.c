@@ -77,7 +77,8 @@ static rt_code make_op(const replay *r, const rt_entry_op *from, rt_op *out) {
         break;
     case RT_OP_BODY:
         out->body.id = from->key;
-        out->body.bytes = from->bytes;
+        out->body.bytes = from->body.bytes;
+        out->body.users = from->body.users;
         break;
     case RT_OP_EVENT: out->event = &from->event; break;
     }
@@ -98,18 +99,22 @@ static rt_code replay_change(const replay *r, const rt_entry_item *item, rt_unpa
         if (!rt_entry_read_guard(u, &guards[i])) return refuse(r, "no guard is like that");
     }
     for (uint32_t i = 0; i < item->ops; i++) {
-        if (!rt_entry_read_op(u, &from[i])) return refuse(r, "no op is like that");
+        if (!rt_entry_read_op(u, item, &from[i])) return refuse(r, "no op is like that");
         const rt_code code = make_op(r, &from[i], &ops[i]);
         if (code != RT_OK) return code;
     }
     // Whether there is room was asked where it was decided: it must not be refused here and taken there.
-    const rt_change change = {
-        .guards = guards, .guards_count = item->guards, .ops = ops, .ops_count = item->ops, .frees = true};
+    const rt_change change = {.guards = guards,
+                              .guards_count = item->guards,
+                              .ops = ops,
+                              .ops_count = item->ops,
+                              .import = item->imports ? &item->import : NULL,
+                              .frees = true};
     const rt_code code = rt_store_apply(r->local, &change, r->err);
     return is_refusal(code) ? RT_E_CONFLICT : code;
 }
 
-rt_code rt_replay(rt_store *local, rt_str items, rt_arena *arena, rt_err *err) {
+rt_code rt_replay(rt_store *local, rt_str items, rt_arena *arena, uint32_t *tag, rt_err *err) {
     const replay r = {.local = local, .view = rt_store_batch(local, err), .arena = arena, .err = err};
     if (r.view == NULL) return RT_E_UNAVAILABLE;
     rt_unpack u = {.rest = items};
@@ -119,6 +124,7 @@ rt_code rt_replay(rt_store *local, rt_str items, rt_arena *arena, rt_err *err) {
         if (item.is_tidy)
             (void)rt_store_lmdb_tidy(local, &item.bounds, item.now_ms, item.ops_max, NULL, NULL);
         else code = replay_change(&r, &item, &u);
+        if (code == RT_OK && item.imports) *tag = item.import.tag;
         rt_arena_clear(arena);
     }
     if (code == RT_OK && u.failed) code = rt_fail(err, RT_E_CONFLICT, 0, "this is no batch");

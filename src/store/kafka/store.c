@@ -64,6 +64,7 @@ static void end_at_once(rt_ks *s) {
     next.from = rt_parts_from(&s->parts, next.position);
     next.at_ms = atomic_load(&s->at_ms);
     next.counter = s->counter;
+    next.tag = s->new_tag;
     next.cut = atomic_load(&s->cut);
     rt_ledger_count_line(&next, s->node, s->own.no);
     s->own.tried = next.position;
@@ -227,6 +228,7 @@ static rt_view *batch(rt_store *store, rt_err *err) {
         return NULL;
     }
     s->open = true;
+    s->new_tag = s->ledger.tag;
     return &s->batch_view.base;
 }
 
@@ -235,11 +237,17 @@ static void abandon(rt_store *store) {
     if (s->stage == RT_KS_IDLE) rt_ks_forget_batch(s);
 }
 
+/* Numbers that are given out from now on are larger. */
+static void adopt(rt_ks *s, const rt_import *import) {
+    const uint64_t least = import->ids_from > import->seqs_from ? import->ids_from : import->seqs_from;
+    if (least / RT_LEDGER_SLOTS > s->counter) s->counter = least / RT_LEDGER_SLOTS;
+    s->new_tag = import->tag;
+}
+
 static rt_code apply(rt_store *store, const rt_change *change, rt_err *err) {
     rt_ks *s = ks_of(store);
     if (batch(store, err) == NULL) return RT_E_UNAVAILABLE;
     if (s->broken) return rt_fail(err, RT_E_UNAVAILABLE, 0, "%s", s->why.msg);
-    if (change->import != NULL) return rt_fail(err, RT_E_INVALID, 0, "nothing can be copied into this store");
     const size_t len = s->line.len;
     if (len > LINE_BYTES_MAX && !change->frees) return rt_fail(err, RT_E_FULL, 0, "the batch is full");
     if (s->dirty.count > RT_DIRTY_MAX && !change->frees)
@@ -253,6 +261,7 @@ static rt_code apply(rt_store *store, const rt_change *change, rt_err *err) {
     }
     const rt_code code = rt_store_apply(s->copy.local, change, err);
     if (code == RT_OK) {
+        if (change->import != NULL) adopt(s, change->import);
         s->wrote = true; // an empty change, too: once its line has come back, all that stood before it has
         return RT_OK;
     }

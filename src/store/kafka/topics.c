@@ -194,6 +194,19 @@ static rt_code check_all(rt_ks *s, rt_err *err) {
     return code == RT_OK ? check_topic(s, s->open_topic, OPEN, COUNT(OPEN), err) : code;
 }
 
+/* Those who take a share of the work are in its group. */
+static rt_code look_for_others(rt_ks *s, rt_err *err) {
+    const struct rd_kafka_group_list *list = NULL;
+    const rd_kafka_resp_err_t error = rd_kafka_list_groups(s->journal.writer, s->retry_topic, &list, ASK_MS);
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
+        return rt_fail(err, RT_E_UNAVAILABLE, 0, "Kafka: the group %s: %s", s->retry_topic, rd_kafka_err2str(error));
+    const int others = list->group_cnt == 1 ? list->groups[0].member_cnt : 0;
+    rd_kafka_group_list_destroy(list);
+    if (others == 0) return RT_OK;
+    return rt_fail(err, RT_E_UNAVAILABLE, 0, "%d node%s this store (one that was killed counts for 8 s): stop %s first",
+                   others, others == 1 ? " uses" : "s use", others == 1 ? "it" : "them");
+}
+
 rt_code rt_ks_topics(rt_ks *s, rt_err *err) {
     uint32_t lines = 0;
     rt_code code = s->cfg.create_topics ? make_all(s, err) : RT_OK;
@@ -206,5 +219,5 @@ rt_code rt_ks_topics(rt_ks *s, rt_err *err) {
     if (code == RT_OK && s->partitions > RT_STORE_KAFKA_PARTITIONS_MAX)
         code = rt_fail(err, RT_E_INVALID, 0, "Kafka: the topic %s has more than %d partitions", s->retry_topic,
                        RT_STORE_KAFKA_PARTITIONS_MAX);
-    return code;
+    return code == RT_OK && s->cfg.shuns ? look_for_others(s, err) : code;
 }

@@ -34,6 +34,14 @@ static rt_code list_queues(rt_view *v, rt_id after, rt_each_queue *each, void *c
     return rt_view_queues(inner(v), after, each, ctx);
 }
 
+static rt_code list_leases(rt_view *v, rt_id after, rt_each_lease *each, void *ctx) {
+    return rt_view_leases(inner(v), after, each, ctx);
+}
+
+static rt_code list_bodies(rt_view *v, rt_id after, rt_each_body *each, void *ctx) {
+    return rt_view_bodies(inner(v), after, each, ctx);
+}
+
 static rt_code list_events(rt_view *v, uint64_t after_seq, rt_each_event *each, void *ctx) {
     return rt_view_events(inner(v), after_seq, each, ctx);
 }
@@ -186,6 +194,8 @@ const rt_view_ops rt_ks_view_ops = {
     .expiries = list_expiries,
     .wakes = list_wakes,
     .counts = read_counts,
+    .leases = list_leases,
+    .bodies = list_bodies,
     .close = close_view,
 };
 

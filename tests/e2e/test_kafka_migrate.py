@@ -1,0 +1,100 @@
+"""retryctl migrate-store into Kafka and out of it: everything moves, nothing changes."""
+import json
+import random
+import shutil
+import subprocess
+
+import pytest
+
+from kafka_node import rows
+from server import wait_until
+from test_postgres_migrate import CTL, OPTIONS, Estate, fill
+
+LATER_S = 20  # in which the group forgets who was killed
+
+
+@pytest.fixture
+def places(kafka, tmp_path, request):
+    """place(name): the address of an empty store in Kafka, and what has to be set for it."""
+    def place(name):
+        return (f"kafka://{kafka.address}/{request.node.originalname[-40:]}.{name}",
+                {"kafka.copy": str(tmp_path / f"copy-{name}"), "kafka.partitions": "4"})
+    return place
+
+
+def line(source, target, settings, *flags):
+    return [CTL, "migrate-store", source, target, *OPTIONS, *flags,
+            *(word for name, value in settings.items() for word in ("--set", f"{name}={value}"))]
+
+
+def migrate(source, target, settings, status=0):
+    done = subprocess.run(line(source, target, settings, "--json"), capture_output=True, text=True, timeout=120)
+    assert done.returncode == status, done.stderr
+    return json.loads(done.stdout) if status == 0 else done.stderr
+
+
+def test_a_store_moves_to_kafka_and_back_and_everything_goes_on(start_retryd, receiver, places, tmp_path, kafka):
+    server = start_retryd(Estate.SETTINGS, store=f"lmdb:{tmp_path / 'data'}")
+    estate = Estate(server, receiver)
+    moves = [places("first"), (f"lmdb:{tmp_path / 'back'}", {}), places("second")]
+    settings = {}
+    for number, (target, more) in enumerate(moves):
+        before = estate.look_at_rest()
+        assert server.stop() == 0
+        settings = {**settings, **more}  # of Kafka on whichever side it is
+        moved = migrate(server.store, target, settings)
+        assert moved["jobs"]["dead"] == 3 + number, moved
+        server = estate.server = start_retryd({**Estate.SETTINGS, **more}, name=f"home-{number}", store=target)
+        after = estate.look()
+        for page, seen in before.items():
+            assert after[page] == seen, page
+        estate.go_on(number)
+        server.wait_dead(4 + number)
+    # What other tools read goes by the names that the records came with.
+    prefix = target.rsplit("/", 1)[1]
+
+    def told():
+        return {headers["rtd-id"] for key, (headers, value) in rows(kafka, f"{prefix}.retry").items()
+                if key.startswith("job/") and value}
+
+    wait_until(lambda: set(estate.calls) <= told(), 30, "the jobs in the retry topic")
+    # A node that has nothing of its own begins from the topics alone.
+    before = estate.look_at_rest()
+    assert server.stop() == 0
+    shutil.rmtree(more["kafka.copy"])
+    estate.server = start_retryd({**Estate.SETTINGS, **more}, name="new", store=target)
+    after = estate.look()
+    for page, seen in before.items():
+        assert after[page] == seen, page
+    estate.end()
+
+
+def test_a_migration_that_is_killed_goes_on_where_it_was(start_retryd, places, tmp_path):
+    home, (target, settings) = f"lmdb:{tmp_path / 'data'}", places("it")
+    server = start_retryd(store=home)
+    fill(server, 20000)
+    assert server.stop() == 0
+    chance = random.Random(5)
+    for kills in range(50):
+        process = subprocess.Popen(line(home, target, settings, "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   text=True)
+        try:
+            out, err = process.communicate(timeout=chance.uniform(0.1, 0.3) * (1 + kills))
+            break
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+    assert process.returncode == 0, err
+    assert kills >= 2 and json.loads(out)["jobs"]["free"] == 20000
+    server = start_retryd(settings, name="after", store=target)
+    assert server.get("/v2/queues/q/stats").json()["messages"]["total"] == 20000
+
+
+def test_a_store_that_nodes_serve_from_is_not_moved(start_retryd, places, tmp_path):
+    target, settings = places("it")
+    server = start_retryd(settings, store=target)
+    other = {**settings, "kafka.copy": str(tmp_path / "other")}
+    wait_until(lambda: "1 node uses this store" in migrate(target, f"lmdb:{tmp_path / 'away'}", other, status=1), LATER_S,
+               "the node to have joined its group")
+    assert server.stop() == 0
+    assert migrate(target, f"lmdb:{tmp_path / 'away'}", other)["records"] > 0
