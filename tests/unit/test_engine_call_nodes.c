@@ -153,6 +153,16 @@ static void nodes__open_a_circuit_together(void **state) {
     assert_int_equal(rig_circuit(&n[0]), RT_CIRCUIT_OPEN);
 }
 
+/* A worker may tell another node than the one it was given the call by. */
+static void nodes__learn_of_calls_that_others_gave_out(void **state) {
+    rig *n = *state;
+    put_watched(&n[0], 20);
+    const rt_call_claim c = rig_claim(&n[0], 20);
+    for (uint32_t i = 0; i < 20; i++) rig_end(&n[1], &c.calls[i], RT_CALL_FAIL);
+    rig_pass_both(n, 1250);
+    assert_int_equal(rig_circuit(&n[0]), RT_CIRCUIT_OPEN);
+}
+
 static void nodes__forget_together_what_has_left_the_window(void **state) {
     rig *n = *state;
     put_watched(&n[0], 20); // in ten seconds
@@ -292,6 +302,7 @@ int main(void) {
         BOTH(nodes__share_a_concurrency_of_workers),
         BOTH(nodes__that_die_give_back_their_places),
         BOTH(nodes__open_a_circuit_together),
+        BOTH(nodes__learn_of_calls_that_others_gave_out),
         BOTH(nodes__forget_together_what_has_left_the_window),
         BOTH(nodes__speak_for_a_target_that_fails_elsewhere),
         BOTH(nodes__show_what_all_have_counted),

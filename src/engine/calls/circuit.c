@@ -152,10 +152,24 @@ static rt_code judge_probe(rt_tx *tx, const rt_queue *queue, const rt_circuit_se
     return RT_OK;
 }
 
-static rt_code keep_lesson(rt_tx *tx, rt_id queue, bool failed, uint32_t took_ms) {
+/* A worker may say here how a call went that it was given by another node, or by one that is no more. */
+static bool make_pupil(rt_tx *tx, const rt_queue *queue, const rt_call_type *type) {
+    rt_lane *lane = tx->schedule == NULL ? NULL : rt_schedule_lane(tx->schedule, queue->id);
+    if (lane == NULL || lane->brakes != NULL) return lane != NULL || tx->schedule == NULL;
+    rt_lane_brakes *b = rt_schedule_brakes(lane);
+    if (b == NULL) return false;
+    b->stored = queue->brakes;
+    set_type(tx, b, type);
+    lane->known = false;
+    return true;
+}
+
+static rt_code keep_lesson(rt_tx *tx, const rt_queue *queue, const rt_call_type *type, bool failed,
+                           uint32_t took_ms) {
     rt_lesson *lesson = rt_arena_alloc(tx->arena, sizeof *lesson);
-    if (lesson == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a lesson");
-    *lesson = (rt_lesson){.queue = queue, .failed = failed, .took_ms = took_ms, .next = tx->lessons};
+    if (lesson == NULL || !make_pupil(tx, queue, type))
+        return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a lesson");
+    *lesson = (rt_lesson){.queue = queue->id, .failed = failed, .took_ms = took_ms, .next = tx->lessons};
     tx->lessons = lesson;
     return RT_OK;
 }
@@ -171,7 +185,7 @@ rt_code rt_brakes_learn(rt_tx *tx, const rt_queue *queue, const rt_call_type *ty
         if (changed) put_brakes(tx, queue, &b);
     }
     if (!type->circuit.enabled || b.forced) return RT_OK;
-    if (b.circuit == RT_CIRCUIT_CLOSED) return keep_lesson(tx, queue->id, failed, took_ms);
+    if (b.circuit == RT_CIRCUIT_CLOSED) return keep_lesson(tx, queue, type, failed, took_ms);
     if (b.circuit == RT_CIRCUIT_HALF_OPEN && is_probe(tx, &b, took_ms))
         return judge_probe(tx, queue, &type->circuit, &b,
                            failed || rt_circuit_is_slow(&type->circuit, took_ms));

@@ -89,6 +89,7 @@ void rt_lane_brakes_started(rt_lane_brakes *b, int64_t now_ms) {
 void rt_lane_brakes_set_back(rt_lane_brakes *b, int64_t now_ms) {
     b->rate.at_ms = b->release.at_ms = now_ms;
     if (b->started_ms > now_ms) b->started_ms = now_ms;
+    if (!b->shared) b->window = (rt_circuit_window){0};
     b->lost_due_ms = 0;
     b->lost_job = 0;
 }

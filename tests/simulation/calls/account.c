@@ -29,6 +29,7 @@ typedef struct batch {
     const rt_job *touched[CALLS_MAX]; /* whose line may have moved */
     uint32_t touched_count;
     bool redriven;
+    bool taken[TYPES]; /* calls of it were started or fetched */
 } batch;
 
 /* ---- single calls -------------------------------------------------------------------------------------- */
@@ -64,20 +65,8 @@ static rt_queue queue_in(const farm *f, rt_view *v, rt_id id) {
     return queue;
 }
 
-/* Each node lets so many go in any second, and as many again that it had saved up. */
-static void check_rate(farm *f) {
-    account *a = &f->account;
-    a->fetched_ms[a->fetched++ % FETCHED_MAX] = f->now_ms;
-    uint32_t lately = 0;
-    for (uint32_t i = 0; i < FETCHED_MAX && i < a->fetched; i++)
-        lately += a->fetched_ms[i] > f->now_ms - 1000;
-    const bool anew =
-        f->started_ms > f->now_ms - 3000 || f->jumped_ms > f->now_ms - 3000; // with a full bucket
-    if (!anew) MUST(f, lately <= 2 * RATE_PER_S * f->nodes_count, "%u calls are fetched in a second", lately);
-}
-
 /* It was taken by somebody in this batch. */
-static void check_taken(const batch *b, const rt_job *was, const rt_job *now) {
+static void check_taken(batch *b, const rt_job *was, const rt_job *now) {
     farm *f = b->farm;
     const rt_queue before = queue_in(f, b->before, now->queue), after = queue_in(f, b->after, now->queue);
     const bool open = before.brakes.circuit == RT_CIRCUIT_OPEN && after.brakes.circuit == RT_CIRCUIT_OPEN;
@@ -88,11 +77,12 @@ static void check_taken(const batch *b, const rt_job *was, const rt_job *now) {
         MUST(f, rt_view_lease(b->after, was->lease, &lease) == RT_E_ABSENT, "call %" PRIx64 " is held twice",
              now->id);
     }
+    for (uint32_t i = 0; i < TYPES; i++) b->taken[i] = b->taken[i] || f->queues[i] == now->queue;
     if (!(now->flags & RT_JOB_PULL)) return;
-    if (now->queue == f->queues[RATED_TYPE]) check_rate(f);
     rt_lease lease;
     MUST(f, rt_view_lease(b->after, now->lease, &lease) == RT_OK && lease.jobs[0] == now->id,
          "a lease of its own");
+    if (now->queue == f->queues[RATED_TYPE]) limits_fetched(f, lease.from_ms);
     const int64_t early_ms = before.brakes.pace_until_ms - lease.from_ms;
     const bool turned = early_ms > (int64_t)before.brakes.pace_ms; // of a clock that has been set back since
     const bool paced = before.brakes.pace_until_ms == after.brakes.pace_until_ms && before.brakes.pace_ms > 0;
@@ -135,6 +125,7 @@ static bool tell(void *ctx, const rt_event *e) {
     if (e->type == RT_EVENT_ATTEMPT || e->type == RT_EVENT_DELIVERED ||
         (e->type == RT_EVENT_DEAD && e->attempt > 0)) {
         MUST(f, alive, "call %" PRIx64 ": an attempt of what is not pending", e->job);
+        limits_learned(f, c, e);
         MUST(f, e->attempt == c->attempt + 1, "call %" PRIx64 ": attempt %u after %u", e->job, e->attempt,
              c->attempt);
         c->attempt = e->attempt;
@@ -260,7 +251,10 @@ void account_landed(void *ctx, rt_view *before, rt_view *after) {
     MUST(f, rt_view_events(after, f->account.last_seq, tell, &b) == RT_OK, "events");
     compare(f);
     for (uint32_t i = 0; i < b.touched_count; i++) check_line(&b, b.touched[i]);
-    for (uint32_t i = 0; i < TYPES && f->queues[TYPES - 1] != 0; i++) check_brakes(&b, i);
+    for (uint32_t i = 0; i < TYPES && f->queues[TYPES - 1] != 0; i++) {
+        check_brakes(&b, i);
+        limits_landed(f, before, after, i, b.taken[i]);
+    }
 }
 
 /* ---- starts -------------------------------------------------------------------------------------------- */

@@ -73,6 +73,7 @@ static void start(farm *f, node *n) {
 }
 
 static void crash(farm *f, node *n) {
+    f->crashed_ms = f->now_ms;
     n->life = 0; // whoever is answered from here on was never answered
     target_forget(f, n);
     rt_engine_close(n->engine);

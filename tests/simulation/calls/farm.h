@@ -27,6 +27,7 @@ enum {
     RATE_PER_S = 5,
     MAXIMUM_AGE_S = 40, /* of some types */
     FETCHED_MAX = 64,
+    LEARNED_MAX = 64,
     ACTIVE_MS = 60000    /* virtual; faults stop then */
 };
 #define TENANT RT_STR("p")
@@ -123,14 +124,31 @@ typedef struct known_call {
     rt_job_state state; /* SCHEDULED: it is alive; DEAD; DONE */
 } known_call;
 
+typedef enum lesson { LESSON_UNSURE, LESSON_WELL, LESSON_FAILED } lesson; /* UNSURE: somebody may not have heard of it */
+
+/* What all nodes together may do, see limits.c. */
+typedef struct limits {
+    int64_t fetched_ms[FETCHED_MAX]; /* wall: when calls of the type with a rate were fetched, the latest of them */
+    uint32_t fetched;
+    int64_t anew_ms; /* virtual: all of them since then */
+    struct learned {
+        int64_t at_ms[LEARNED_MAX];  /* virtual: the latest attempts that told something of the target … */
+        lesson what[LEARNED_MAX];    /* … and what */
+        uint32_t count;
+        int64_t enough_ms;           /* virtual: since when that opens the circuit; 0: it does not */
+        /* What is sure was learned while these were so, and not before `from_ms`. */
+        uint64_t type_version;
+        int64_t circuit_since_ms, shaken_ms, from_ms;
+    } learned[TYPES];
+} limits;
+
 typedef struct account {
     rt_map by_id;
     known_call calls[CALLS_MAX];
     uint32_t count;
     uint32_t made[NUMBERS_MAX];    /* calls by number of their payload, those that go on from another left out */
     rt_id told[NUMBERS_MAX];       /* ids that callers were told; 0: none */
-    int64_t fetched_ms[FETCHED_MAX]; /* virtual: when calls of the type with a rate were fetched, the latest of them */
-    uint32_t fetched;
+    limits limits;
     uint64_t last_seq;
     uint64_t counts[RT_EVENT_TYPE_COUNT];
     uint64_t hash; /* of all that happened */
@@ -142,6 +160,7 @@ struct farm {
     int64_t now_ms, offset_ms; /* virtual from 0; wall = virtual + offset */
     int64_t jump_ms, crash_ms, flip_ms; /* virtual: when next */
     int64_t jumped_ms;         /* virtual: when the clock last jumped */
+    int64_t crashed_ms;        /* virtual: when a node last went down */
     bool set_back;             /* it has been, at some time */
     bool calm;                 /* faults have stopped */
     rt_memory_disk *disk;
@@ -188,6 +207,14 @@ void account_start(farm *f, const rt_attempt *a);
 /* All faults are over and time has passed. */
 void account_close(farm *f, rt_view *view);
 known_call *account_call(farm *f, rt_id id); /* NULL: unknown */
+
+/* ---- limits.c ------------------------------------------------------------------------------------------ */
+/* A call of the type with a rate was fetched; wall. */
+void limits_fetched(farm *f, int64_t at_ms);
+/* A history says so. */
+void limits_learned(farm *f, const known_call *c, const rt_event *e);
+/* A batch has reached the disk. `taken`: calls of the type were started or fetched in it. */
+void limits_landed(farm *f, rt_view *before, rt_view *after, uint32_t type, bool taken);
 
 #define MUST(f, fact, ...) ((fact) ? (void)0 : account_failed((f), #fact, __VA_ARGS__))
 _Noreturn void account_failed(const farm *f, const char *fact, const char *fmt, ...) RT_PRINTF(3, 4);
