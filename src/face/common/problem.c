@@ -127,6 +127,11 @@ void rt_reply_json(rt_exchange *x, unsigned status, json_t *json) {
 json_t *rt_body_json(rt_exchange *x) {
     const rt_str body = rt_str_trim(rt_exchange_body(x));
     if (body.len == 0) return json_object();
+    rt_json_scan depth = {.rows_max = 1, .arena = rt_exchange_arena(x)};
+    if (rt_json_scan_text(&depth, body) == RT_JSON_TOO_DEEP) {
+        rt_problem(x, 400, "The body is more than %d levels deep.", RT_JSON_DEPTH_MAX);
+        return NULL;
+    }
     json_error_t why;
     json_t *json = json_loadb(body.ptr, body.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
     if (json == NULL) {
