@@ -69,6 +69,7 @@ def moment(text):
 def test_sessions_live_by_heartbeats_and_die_for_good(retryd):
     answer = retryd.post("/v1/sessions", json={"component": "shepherd", "runtime": "host a"})
     assert answer.status_code == 201 and answer.json()["interval_s"] == 5
+    assert retryd.get(answer.headers["Location"]).json()["session"] == answer.json()["session"]
     assert 3 < moment(answer.json()["deadline"]) - time.time() < 6
     short = session(retryd, interval_s=1)
     assert retryd.post(f"/v1/sessions/{short}/heartbeat").status_code == 200

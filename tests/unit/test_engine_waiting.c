@@ -195,6 +195,27 @@ static void wait__ends_with_the_backoff(void **state) {
     assert_true(by_name->done && by_name->claim.found);
 }
 
+static void wait__ends_when_an_operator_clears_the_backoff(void **state) {
+    rig *r = *state;
+    process(r, "a", NULL);
+    put(r, "m");
+    const rt_str names[] = {RT_STR("m"), RT_STR("nobody put it")};
+    const rt_id s = session(r, 60);
+    for (size_t i = 0; i < 2; i++) {
+        const waiter *first = ask(r, s, "a", &names[i], 0);
+        end(r, &first->claim.work, RT_EVENT_FAILED);
+        const waiter *w = ask(r, s, "a", &names[i], 30000);
+        assert_false(w->done);
+        rt_backoff_clear c;
+        rt_backoff_clear_init(&c);
+        c.tenant = RT_STR("p");
+        c.entity = names[i];
+        c.process = RT_STR("a");
+        run(r, &c.cmd);
+        assert_true(w->done && w->claim.found);
+    }
+}
+
 static void wait__ends_when_the_process_that_excludes_it_does(void **state) {
     rig *r = *state;
     process(r, "a", "b");
@@ -315,6 +336,7 @@ int main(void) {
         ON_RIG(wait__is_woken_by_an_entity_of_a_kind_that_nobody_knew),
         ON_RIG(wait__one_entity_wakes_one_and_the_next_the_next),
         ON_RIG(wait__ends_with_the_backoff),
+        ON_RIG(wait__ends_when_an_operator_clears_the_backoff),
         ON_RIG(wait__ends_when_the_process_that_excludes_it_does),
         ON_RIG(wait__is_woken_by_the_end_of_a_session),
         ON_RIG(wait__ends_with_its_own_session),

@@ -89,6 +89,8 @@ rt_code rt_backoff_remove(rt_tx *tx, rt_entity *e, rt_slot *slot) {
     if (code == RT_OK) rt_tx_put_doc(tx, &doc, NULL);
     slot->until_ms = 0;
     slot->changed = true;
+    // Where no process is wanted, no job becomes free that would tell of it.
+    rt_tx_tell(tx, rt_entity_topic(e->tenant, e->name));
     return RT_OK;
 }
 

@@ -15,6 +15,9 @@ static void started(rt_exchange *x, rt_command *cmd) {
         rt_problem_of(x, cmd->code, &cmd->err, "session");
         return;
     }
+    const rt_id_text id = rt_id_format(rt_engine_tag(rt_api_of(x)->engine), c->id);
+    const rt_str location = rt_arena_printf(rt_exchange_arena(x), "/v1/sessions/%s", id.s);
+    if (location.ptr != NULL) rt_exchange_set_header(x, "Location", location);
     rt_reply_json(x, 201,
                   json_pack("{s:o, s:o, s:i}", "session", rt_json_id(x, c->id), "deadline",
                             rt_json_time(c->deadline_ms), "interval_s", (int)c->interval_s));
