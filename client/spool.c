@@ -12,6 +12,8 @@
 #include "parts.h"
 #include "spool_parts.h"
 
+/* Calls may hold secrets: they are for those alone who make them. */
+enum { FOLDER_MODE = 0700, FILE_MODE = 0600 };
 enum { NAME_BYTES = 32, POSITION_BYTES = 10 + 1 + 20 + 1 + RTC_CRC_DIGITS + 1 };
 
 static const char REFUSED[] = "refused.ndjson";
@@ -69,7 +71,7 @@ static void segment_name(char out[NAME_BYTES], uint32_t segment) {
 int rtc_segment_open(rtc_spool *s, uint32_t segment, int flags) {
     char name[NAME_BYTES];
     segment_name(name, segment);
-    return openat(s->dir_fd, name, flags | O_CLOEXEC, 0640);
+    return openat(s->dir_fd, name, flags | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
 }
 
 retry_code rtc_segment_delete(rtc_spool *s, uint32_t segment, retry_error *error) {
@@ -149,7 +151,18 @@ int rtc_write_all(int fd, const char *bytes, size_t len) {
 }
 
 static int open_file(rtc_spool *s, const char *name, int flags) {
-    return openat(s->dir_fd, name, flags | O_CREAT | O_CLOEXEC, 0640);
+    return openat(s->dir_fd, name, flags | O_CREAT | O_NOFOLLOW | O_CLOEXEC, FILE_MODE);
+}
+
+/* Whoever owns the folder decides what becomes of the calls in it. Returns a descriptor, or -1 and errno. */
+static int open_folder(const char *dir) {
+    if (mkdir(dir, FOLDER_MODE) != 0 && errno != EEXIST) return -1;
+    const int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+    if (fd < 0 || (fstat(fd, &st) == 0 && (st.st_uid == geteuid() || st.st_uid == 0))) return fd;
+    (void)close(fd);
+    errno = EPERM;
+    return -1;
 }
 
 retry_code rtc_spool_open(const char *dir, uint64_t bytes_max, rtc_spool **out, retry_error *error) {
@@ -161,8 +174,7 @@ retry_code rtc_spool_open(const char *dir, uint64_t bytes_max, rtc_spool **out, 
     (void)pthread_mutex_init(&s->lock, NULL);
     (void)pthread_mutex_init(&s->folder, NULL);
     (void)pthread_cond_init(&s->written, NULL);
-    if (mkdir(dir, 0750) != 0 && errno != EEXIST) goto fail;
-    s->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    s->dir_fd = open_folder(dir);
     if (s->dir_fd < 0) goto fail;
     s->lock_fd = open_file(s, "lock", O_RDWR);
     s->sender_fd = open_file(s, "sender", O_RDWR);

@@ -21,7 +21,8 @@ enum {
 
 typedef struct rtc_spool rtc_spool;
 
-/* Makes the folder if need be. Returns an owned *out. RETRY_E_IO. */
+/* Makes the folder if need be; it and the files in it are for its owner alone. Returns an owned *out. RETRY_E_IO: also
+ * where the folder is another user's (but root's), or a symbolic link stands in the place of a file. */
 retry_code rtc_spool_open(const char *dir, uint64_t bytes_max, rtc_spool **out, retry_error *error);
 void rtc_spool_close(rtc_spool *s); /* NULL is a no-op */
 

@@ -1,5 +1,6 @@
 """The spool of retryd.py: a bounded queue in a folder, shared by any number of processes, also those of the C client,
 whose client/spool.h says how it is laid out: lines "CRC32 TEXT" in segments, how far has been sent in "position"."""
+import errno
 import fcntl
 import json
 import os
@@ -15,12 +16,18 @@ from retryd import Away, Error, Refused, SpoolFull, _pause
 SEGMENT_BYTES, BATCH, BATCH_BYTES, LOOK_AGAIN_S = 1 << 20, 64, 256 << 10, 2.0
 
 
+def _private(path, flags):
+    """Calls may hold secrets: they are for those alone who make them."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+
 class Spool:
     def __init__(self, folder, bytes_max):
         self._folder, self._bytes_max, self._lock = os.fspath(folder), bytes_max, threading.Lock()
-        os.makedirs(self._folder, 0o750, exist_ok=True)
-        self._fds = {name: os.open(self._path(name), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o640)
-                     for name in ("lock", "sender", "position")}
+        os.makedirs(self._folder, 0o700, exist_ok=True)
+        if os.stat(self._folder).st_uid not in (os.geteuid(), 0):
+            raise PermissionError(errno.EPERM, "belongs to another user", self._folder)
+        self._fds = {name: _private(self._path(name), os.O_RDWR | os.O_CREAT) for name in ("lock", "sender", "position")}
         self._sync_folder()
 
     def close(self):
@@ -93,7 +100,7 @@ class Spool:
             begun = last > 0 and last >= sent and segments[last] < SEGMENT_BYTES
             # Behind the position too: it outlives the segments that it names.
             number = last if begun else max(last, sent) + 1
-            with open(self._segment(number), "ab+", buffering=0) as file:
+            with open(self._segment(number), "ab+", buffering=0, opener=_private) as file:
                 size = file.seek(0, os.SEEK_END)
                 try:
                     if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
@@ -126,7 +133,7 @@ class Spool:
 
     def _read_segment(self, number, offset):
         lines, size = [], 0
-        with open(self._segment(number), "rb") as file:
+        with open(self._segment(number), "rb", opener=_private) as file:
             file.seek(offset)
             while len(lines) < BATCH and size < BATCH_BYTES:
                 line = file.readline()
@@ -143,7 +150,7 @@ class Spool:
             self._set_position(segment, offset)
 
     def refuse(self, record):
-        with self._locked(), open(self._path("refused.ndjson"), "ab") as file:
+        with self._locked(), open(self._path("refused.ndjson"), "ab", opener=_private) as file:
             file.write(json.dumps(record).encode() + b"\n")
             file.flush()
             os.fdatasync(file.fileno())

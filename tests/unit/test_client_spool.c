@@ -331,6 +331,45 @@ static void spool__says_why_it_cannot_be_opened(void **state) {
 
 /* ---- company ------------------------------------------------------------------------------------------- */
 
+static void assert_mode(const char *path, mode_t want) {
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, want);
+}
+
+static void spool__is_for_its_owner_alone(void **state) {
+    fixture *f = *state;
+    char path[128], spare[128];
+    const mode_t before = umask(0);
+    (void)snprintf(spare, sizeof spare, "%s/lock", f->path);
+    assert_int_equal(unlink(spare), 0);
+    reopen(f);
+    add(f->spool, "secret");
+    assert_int_equal(rtc_spool_refuse(f->spool, "{}", 2, NULL), RETRY_OK);
+    (void)umask(before);
+    segment_path(f, 1, path);
+    assert_mode(path, 0600);
+    assert_mode(spare, 0600);
+    (void)snprintf(path, sizeof path, "%s/refused.ndjson", f->path);
+    assert_mode(path, 0600);
+    assert_mode(f->path, 0700);
+}
+
+static void spool__follows_nobody_elsewhere(void **state) {
+    fixture *f = *state;
+    rtc_spool *other = NULL;
+    char path[128];
+    (void)snprintf(path, sizeof path, "%s/sender", f->path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(symlink("/dev/null", path), 0);
+    assert_int_equal(rtc_spool_open(f->path, BOUND, &other, NULL), RETRY_E_IO);
+    assert_int_equal(unlink(path), 0);
+    if (geteuid() != 0) return; // only root can give a folder away
+    assert_int_equal(chown(f->path, 65534, 65534), 0);
+    assert_int_equal(rtc_spool_open(f->path, BOUND, &other, NULL), RETRY_E_IO);
+    assert_null(other);
+}
+
 static void spool__is_shared_but_sent_by_one(void **state) {
     fixture *f = *state;
     rtc_spool *other;
@@ -460,6 +499,8 @@ int main(void) {
         SPOOL(spool__refuses_what_is_beyond_its_bound_and_has_room_again),
         SPOOL(spool__takes_a_failed_write_back),
         SPOOL(spool__says_why_it_cannot_be_opened),
+        SPOOL(spool__is_for_its_owner_alone),
+        SPOOL(spool__follows_nobody_elsewhere),
         SPOOL(spool__is_shared_but_sent_by_one),
         SPOOL(spool__keeps_the_order_of_each_of_many_threads),
         SPOOL(spool__has_all_that_a_killed_process_was_told),
