@@ -448,6 +448,21 @@ def test_metrics_are_utf8_whatever_projects_are_called(retryd):
         assert f'retryd_events_scheduled_total{{project="{name}",type="t",reason=""}} 1' in text.splitlines()
 
 
+def test_operators_see_the_queues_and_the_dead_of_projects_whatever_they_are_called(retryd):
+    names = [b"p\xe9", b"a/b", b'a"b\\c', "ü".encode()]
+    for name in names:
+        headers = {"X-Project-ID": name}
+        retryd.put("/v1/event-types/t", json={"target": {"pull": True}}, headers=headers)
+        job = retryd.post("/v1/events/t", data=b"x", headers=headers).json()["id"]
+        got = retryd.post("/v1/event-types/t/claim", json={}, headers=headers).json()["jobs"][0]
+        assert retryd.post(f"/v1/jobs/{job}/fail", json={"token": got["token"], "give_up": True}, headers=headers).status_code == 200
+        assert retryd.job(job)["state"] == "dead"
+    shown = [name.decode("utf-8", "replace") + "/t" for name in names]
+    assert [queue["name"] for queue in retryd.get("/v1/queues").json()["queues"]] == shown
+    assert [job["queue"] for job in retryd.dead()] == shown
+    assert [json.loads(line)["queue"] for line in retryd.get("/v1/dead/export").text.splitlines()] == shown
+
+
 def test_metrics_count_by_type_and_reason(retryd, receiver):
     receiver.on("/bad", 503)
     put_type(retryd, "good", target={"url": receiver.url("/good")})

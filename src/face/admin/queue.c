@@ -21,8 +21,8 @@ static const char *kind_name(const rt_queue *q) {
 static json_t *line_json(const rt_exchange *x, rt_view *v, const rt_queue_line *line) {
     const rt_queue *q = &line->queue;
     const rt_counts *c = &line->counts;
-    return json_pack("{s:o, s:s%, s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "id",
-                     rt_json_id(x, q->id), "name", q->name.len > 0 ? q->name.ptr : "", q->name.len, "kind",
+    return json_pack("{s:o, s:o, s:s, s:b, s:o, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "id",
+                     rt_json_id(x, q->id), "name", rt_json_str(q->name), "kind",
                      kind_name(q), "paused", q->paused_until_ms != 0, "paused_until",
                      rt_json_time(q->paused_until_ms), "ready", (json_int_t)c->ready, "scheduled",
                      (json_int_t)c->scheduled, "free", (json_int_t)c->free, "leased", (json_int_t)c->leased, "dead",

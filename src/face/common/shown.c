@@ -62,9 +62,9 @@ static int64_t next_attempt_ms(const rt_job *job) {
 
 json_t *rt_json_job(const rt_exchange *x, rt_view *v, const rt_job *job, rt_str queue) {
     json_t *json =
-        json_pack("{s:o, s:o, s:s%, s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:I, s:o}", "id",
+        json_pack("{s:o, s:o, s:o, s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:I, s:o}", "id",
                   rt_json_id(x, job->id), "queue_id", rt_json_id(x, job->queue), "queue",
-                  queue.len > 0 ? queue.ptr : "", queue.len, "kind", kind_name(job), "state",
+                  rt_json_str(queue), "kind", kind_name(job), "state",
                   rt_job_state_name(job->state), "reason", rt_reason_name(job->reason), "attempts",
                   (int)job->attempt, "redriven", (int)job->generation, "posted", rt_json_time(job->placed_ms),
                   "next_attempt", rt_json_time(next_attempt_ms(job)),
