@@ -30,9 +30,9 @@ typedef struct rt_call_type {
     rt_str secrets[RT_SECRETS_MAX];
     rt_circuit_settings circuit;
     rt_pace_settings pace;
-    uint32_t concurrency;        /* attempts (of each node) or leases at the same time; 0: the server's setting, and
-                                  * no limit of leases */
-    uint32_t rate_per_s;         /* starts a second; 0: no limit */
+    uint32_t concurrency;        /* attempts or leases at the same time, of all nodes; 0: the setting of each server,
+                                  * and no limit of leases */
+    uint32_t rate_per_s;         /* starts a second, of all nodes; 0: no limit */
     bool ordered;                /* calls without an order key of their own share one */
     rt_str dead_type;            /* another type that gets what died here as a new call; empty, or not there: it
                                   * stays, dead, on its queue */

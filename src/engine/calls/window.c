@@ -136,5 +136,5 @@ rt_code rt_read_window(rt_view *v, const rt_queue *queue, int64_t now_ms, rt_cir
     const bool current = queue->brakes.circuit == RT_CIRCUIT_CLOSED && r.since_ms == queue->brakes.circuit_since_ms;
     if (!current) return RT_E_ABSENT;
     *out = rt_circuit_window_counts(&r.window, &(rt_circuit_settings){.window_s = r.window_s}, now_ms);
-    return RT_OK;
+    return out->failures + out->slow > 0 ? RT_OK : RT_E_ABSENT;
 }

@@ -32,7 +32,7 @@ bool rt_window_has_news(const rt_lane_brakes *b, bool trips, int64_t now_ms);
 /* The news are durable; NULL: they are lost. */
 void rt_window_end(rt_lane_brakes *b, const rt_window_news *news, int64_t now_ms);
 
-/* For faces: the counts of a circuit that is closed. RT_E_ABSENT: none are shared. */
+/* For faces: the counts of a circuit that is closed. RT_E_ABSENT: none are shared, or all goes well. */
 rt_code rt_read_window(rt_view *v, const rt_queue *queue, int64_t now_ms, rt_circuit_counts *out);
 
 #endif

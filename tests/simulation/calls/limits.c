@@ -12,7 +12,7 @@ enum {
     OPENED_MS = 3000     /* by then, though commits fail meanwhile */
 };
 
-/* A bucket of RATE_PER_S, so of any n that follow each other the last is earned by the time that has passed, but for those. */
+/* A bucket of RATE_PER_S: of any that follow each other all but so many are earned by the time that has passed. */
 void limits_fetched(farm *f, int64_t at_ms) {
     limits *l = &f->account.limits;
     // Alone, a node that comes up begins anew; together the store remembers.
