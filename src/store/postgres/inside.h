@@ -132,7 +132,6 @@ typedef struct rt_pg_list {
     rt_pg_row last;    /* where the next page begins; valid once something was fetched */
     uint32_t limit;    /* of the next page */
     uint32_t asked;    /* rows, by those who want it in this load, together */
-    size_t embodied;   /* rows whose bodies were wanted */
     bool fetched, complete, wanted;
     rt_pg *store;
 } rt_pg_list;
@@ -168,8 +167,8 @@ void rt_pg_known_deinit(rt_pg_batch *b);
 void *rt_pg_value(rt_pg_record *record);                /* its job, queue, … */
 uint64_t rt_pg_version(const rt_pg_record *record);
 uint64_t rt_pg_key(const rt_pg_record *record); /* of documents: their kind */
-/* Fills a record that was read. Older than what the batch wrote: ignored. */
-rt_code rt_pg_take_row(rt_pg *s, rt_pg_part part, const PGresult *rows, int row, rt_pg_record **out);
+/* Fills a record that was read; its columns begin at `first`. Older than what the batch wrote: ignored. */
+rt_code rt_pg_take_row(rt_pg *s, rt_pg_part part, const PGresult *rows, int row, int first, rt_pg_record **out);
 
 /* ---- what batches use to read -------------------------------------------------------------------------- */
 
@@ -227,7 +226,6 @@ rt_code rt_pg_batch_jobs(rt_view *v, const rt_job_range *range, rt_each_job *eac
 rt_code rt_pg_batch_docs(rt_view *v, rt_doc_kind kind, rt_str prefix, rt_str after, rt_each_doc *each, void *ctx);
 rt_code rt_pg_batch_expiries(rt_view *v, int64_t until_ms, rt_each_expiry *each, void *ctx);
 void rt_pg_list_send(rt_pg *s, rt_pg_list *list);
-void rt_pg_lists_want(rt_pg *s); /* what those who take from the lists will read, for the next load */
 
 /* flush.c: adds all that is not yet sent to the run. */
 rt_code rt_pg_flush(rt_pg *s, rt_err *err);

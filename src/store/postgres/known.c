@@ -121,10 +121,10 @@ uint64_t rt_pg_key(const rt_pg_record *r) {
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
-static rt_pg_record *know_row(rt_pg *s, rt_pg_part part, const PGresult *rows, int row) {
-    const int64_t key = rt_pg_read_i64(rows, row, 0);
+static rt_pg_record *know_row(rt_pg *s, rt_pg_part part, const PGresult *rows, int row, int first) {
+    const int64_t key = rt_pg_read_i64(rows, row, first);
     if (part != RT_PG_DOCS) return rt_pg_know(&s->batch, part, (uint64_t)key);
-    return rt_pg_know_doc(&s->batch, (rt_doc_kind)key, rt_pg_read_bytes(rows, row, 1));
+    return rt_pg_know_doc(&s->batch, (rt_doc_kind)key, rt_pg_read_bytes(rows, row, first + 1));
 }
 
 /* What the batch has done to a body's users or a queue's sums before they were read. */
@@ -136,14 +136,14 @@ static void add_unsent(rt_pg_record *r) {
     for (size_t i = 0; i < (sizeof r->sums - sizeof r->sums.queue) / sizeof *sums; i++) sums[i] += more[i];
 }
 
-rt_code rt_pg_take_row(rt_pg *s, rt_pg_part part, const PGresult *rows, int row, rt_pg_record **out) {
-    rt_pg_record *r = know_row(s, part, rows, row);
+rt_code rt_pg_take_row(rt_pg *s, rt_pg_part part, const PGresult *rows, int row, int first, rt_pg_record **out) {
+    rt_pg_record *r = know_row(s, part, rows, row, first);
     if (r == NULL) return RT_E_NOMEM;
     *out = r;
     const bool sums = part == RT_PG_BODIES || part == RT_PG_COUNTERS;
     if (r->touched && (!sums || r->known)) return RT_OK;
     const uint64_t recalled = r->recalled ? r->was : 0;
-    if (!rt_pg_read_row(&RT_PG_TABLES[part], rows, row, 0, &s->batch.arena, rt_pg_value(r))) return RT_E_CORRUPT;
+    if (!rt_pg_read_row(&RT_PG_TABLES[part], rows, row, first, &s->batch.arena, rt_pg_value(r))) return RT_E_CORRUPT;
     // What was decided on the other one must not stand.
     if (recalled != 0 && rt_pg_version(r) != recalled) return RT_E_CONFLICT;
     r->known = r->there = true;

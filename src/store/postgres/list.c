@@ -91,13 +91,22 @@ static void took_page(rt_pg_list *l, int rows) {
     if (l->limit < LIMIT_MAX) l->limit *= 2;
 }
 
+/* The body that stands behind a job; a job that has none has no row there. */
+static rt_code take_body(rt_pg *s, const PGresult *rows, int row) {
+    const int first = RT_PG_TABLES[RT_PG_JOBS].columns_count;
+    rt_pg_record *unused;
+    if (PQnfields(rows) == first || PQgetisnull(rows, row, first)) return RT_OK;
+    return rt_pg_take_row(s, RT_PG_BODIES, rows, row, first, &unused);
+}
+
 static rt_code take_page(void *ctx, const PGresult *rows) {
     rt_pg_list *l = ctx;
     const int count = PQntuples(rows);
     const bool jobs = l->kind == RT_PG_LIST_JOBS;
     for (int i = 0; i < count; i++) {
         rt_pg_record *r;
-        const rt_code code = rt_pg_take_row(l->store, jobs ? RT_PG_JOBS : RT_PG_DOCS, rows, i, &r);
+        rt_code code = rt_pg_take_row(l->store, jobs ? RT_PG_JOBS : RT_PG_DOCS, rows, i, 0, &r);
+        if (code == RT_OK && jobs) code = take_body(l->store, rows, i);
         if (code != RT_OK) return code;
         l->last = jobs ? row_of_job(&l->range, r) : row_of_doc(r);
         if (!r->touched) {
@@ -158,20 +167,6 @@ void rt_pg_list_send(rt_pg *s, rt_pg_list *l) {
     }
     const int number = rt_pg_jobs_args(&s->args, &range, l->limit);
     rt_pg_send(&s->pipe, number, &s->args, take_page, l);
-}
-
-/* Many who take one each, tried without effect, all come upon the first: the bodies of the others would be asked for one
- * after the other. */
-void rt_pg_lists_want(rt_pg *s) {
-    for (rt_pg_list *l = s->batch.lists; l != NULL; l = l->next) {
-        if (l->kind != RT_PG_LIST_JOBS || l->range.index != RT_INDEX_FREE || l->range.want == 0) continue;
-        for (; l->embodied < l->count; l->embodied++) {
-            const rt_job *job = &l->rows[l->embodied].record->job;
-            rt_pg_record *body = job->body == 0 ? NULL : rt_pg_know(&s->batch, RT_PG_BODIES, job->body);
-            // Without memory for it, it is asked for when it is needed.
-            if (body != NULL && !body->known) (void)rt_pg_want(&s->batch, body);
-        }
-    }
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------- */

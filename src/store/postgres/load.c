@@ -49,7 +49,7 @@ static rt_code take_records(void *ctx, const PGresult *rows) {
     const int count = PQntuples(rows);
     for (int i = 0; i < count; i++) {
         rt_pg_record *record;
-        const rt_code code = rt_pg_take_row(t->store, t->part, rows, i, &record);
+        const rt_code code = rt_pg_take_row(t->store, t->part, rows, i, 0, &record);
         if (code != RT_OK) return code;
     }
     return RT_OK;
@@ -108,6 +108,5 @@ rt_code rt_pg_load(rt_pg *s, rt_err *err) {
     rt_code code = rt_pg_finish(s);
     if (code == RT_OK && !good) code = rt_fail(&b->why, RT_E_NOMEM, 0, "records");
     settle_wanted(b, code == RT_OK);
-    if (code == RT_OK) rt_pg_lists_want(s);
     return code == RT_OK ? RT_OK : rt_fail(err, RT_E_UNAVAILABLE, 0, "%s", b->why.msg);
 }

@@ -288,6 +288,19 @@ static bool keep(const char *texts[], int number, rt_buf *b, rt_arena *arena) {
     return texts[number] != NULL;
 }
 
+static void make_free_take(rt_buf *b) {
+    const rt_pg_table *t = &RT_PG_TABLES[RT_PG_JOBS];
+    const rt_pg_table *body = &RT_PG_TABLES[RT_PG_BODIES];
+    rt_buf_addf(b, "SELECT ");
+    add_names(b, t, 0, t->columns_count, "t.");
+    rt_buf_addf(b, ", ");
+    add_names(b, body, 0, body->columns_count, "b.");
+    rt_buf_addf(b,
+                " FROM %s t LEFT JOIN %s b ON b.id = t.body WHERE t.state = 3 AND t.queue = $1 AND t.id > $2 "
+                "AND ($5 = 0 OR t.key_hash <> $5) ORDER BY t.id LIMIT $6 FOR UPDATE OF t SKIP LOCKED",
+                t->name, body->name);
+}
+
 static bool make_lists(const char *texts[], rt_buf *b, rt_arena *arena) {
     bool good = true;
     for (size_t i = 0; i < sizeof JOB_LISTS / sizeof JOB_LISTS[0]; i++) {
@@ -296,6 +309,8 @@ static bool make_lists(const char *texts[], rt_buf *b, rt_arena *arena) {
         make_list(b, RT_PG_JOBS, JOB_LISTS[i].condition, "$6 FOR UPDATE SKIP LOCKED");
         good = keep(texts, (int)JOB_LISTS[i].number + 1, b, arena) && good;
     }
+    make_free_take(b);
+    good = keep(texts, RT_SQL_FREE_TAKE, b, arena) && good;
     make_list(b, RT_PG_DOCS, "kind = $1 AND name >= $2 AND name > $3 AND name < $4 ORDER BY name", "$5");
     good = keep(texts, RT_SQL_DOCS, b, arena) && good;
     make_list(b, RT_PG_QUEUES, "id > $1 ORDER BY id", "$2");

@@ -36,7 +36,8 @@ enum rt_sql {
     RT_SQL_TIDY_LOOK,
     RT_SQL_TIDY_EVENTS,
     RT_SQL_TIDY_JOBS,
-    /* Listings of jobs; each is followed by the one that locks. */
+    /* Listings of jobs; each is followed by the one that locks. The one of free jobs that does has their bodies behind them:
+     * who takes one hands it out. */
     RT_SQL_READY,
     RT_SQL_READY_TAKE,
     RT_SQL_DUE,
