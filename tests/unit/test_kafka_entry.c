@@ -32,7 +32,8 @@ static void add_change(const rt_op *ops, size_t count) {
 
 /* ---- heads --------------------------------------------------------------------------------------------- */
 
-static const char HEAD[] = "\x01\x03\x88\x77\x66\x55\x44\x33\x22\x11\x02\0\0\0\x03\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0\x05\0\0\0\x06\0\0";
+static const char HEAD[] = "\x01\x03\x88\x77\x66\x55\x44\x33\x22\x11\x02\0\0\0\x03\0\0\0\0\0\0\0"
+                           "\x04\0\0\0\0\0\0\0\x05\0\0\0\x06\0\0";
 _Static_assert(sizeof HEAD == RT_ENTRY_HEAD_BYTES, "the last byte is the literal's end");
 
 static void head__stands_as_documented(void **state) {
@@ -82,7 +83,8 @@ static void change__stands_as_documented(void **state) {
     (void)state;
     const rt_guard guard = {.kind = RT_DOC_SETTING, .name = RT_STR("g"), .version = 7};
     const rt_job gone = job(9, 4, 6, RT_JOB_DEAD);
-    const rt_op ops[] = {{.kind = RT_OP_BODY, .body = {.id = 8, .bytes = RT_STR("hi")}}, {.kind = RT_OP_JOB, .job = {.was = &gone}}};
+    const rt_op ops[] = {{.kind = RT_OP_BODY, .body = {.id = 8, .bytes = RT_STR("hi")}},
+                         {.kind = RT_OP_JOB, .job = {.was = &gone}}};
     rt_entry_add_change(&line, &(rt_change){.guards = &guard, .guards_count = 1, .ops = ops, .ops_count = 2});
     static const char WANT[] = "C\x01\0\0\0\x02\0\0\0"
                                "\x05\x01\0\0\0g\x07\0\0\0\0\0\0\0"                                  // the guard
@@ -112,7 +114,7 @@ static void change__every_kind_of_record_is_read_as_it_was_written(void **state)
     const rt_queue queue = {.id = 7, .version = 1, .kind = RT_QUEUE_CALLS, .name = RT_STR("p/t")};
     const rt_lease lease = {.id = 3, .queue = 7, .version = 1, .until_ms = 50, .jobs_count = 1, .jobs = {9}};
     const rt_doc doc_was = {.kind = RT_DOC_SETTING, .version = 2, .name = RT_STR("n")};
-    const rt_doc doc_now = {.kind = RT_DOC_SETTING, .version = 3, .name = RT_STR("n"), .value = RT_STR("v"), .expires_ms = 8};
+    const rt_doc doc_now = {.kind = RT_DOC_SETTING, .version = 3, .name = RT_STR("n"), .value = RT_STR("v")};
     const rt_event event = {.seq = 12, .job = 9, .queue = 7, .at_ms = 3, .type = RT_EVENT_ATTEMPT, .text = RT_STR("why")};
     add_change(OPS({.kind = RT_OP_JOB, .job = {&job_was, &job_now}}, {.kind = RT_OP_QUEUE, .queue = {.now = &queue}},
                    {.kind = RT_OP_LEASE, .lease = {.now = &lease}}, {.kind = RT_OP_DOC, .doc = {&doc_was, &doc_now}},
