@@ -333,6 +333,8 @@ void rt_take_due(rt_engine *e) {
 void rt_take_ended(rt_engine *e, rt_flight *flight, rt_lane_news news) {
     rt_lane *lane = rt_map_get(&e->schedule.lanes, flight->queue);
     RT_ASSERT(lane != NULL); // never forgotten while something of it is under way
+    // Others may have ended, too: what they left is seen now, not at the next look at all queues.
+    if (lane->brakes != NULL && lane->brakes->others > 0) lane->known = false;
     // The job was hidden from its queue's listing while it was under way: look again.
     if (news != RT_LANE_WORKED) lane->backlog = true;
     rt_schedule_ended(&e->schedule, lane, flight->bytes, news);
