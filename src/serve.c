@@ -39,6 +39,7 @@
 
 enum {
     COMMANDS_BYTES_MAX = 128 * 1024 * 1024, /* of requests that wait for the engine */
+    ANSWERS_BYTES_MAX = 128 * 1024 * 1024,  /* of what they are answered with, until the API thread takes it */
     ANSWER_EXCERPT_BYTES = 256,             /* of a webhook's answer, kept in the attempt's event */
     FACES_MAX = RT_ADMIN_FACES + RT_WORK_FACES + RT_ORDERS_FACES + RT_EVENTS_FACES + 2,
     PASSWORD_FILE_BYTES_MAX = 4096
@@ -274,6 +275,7 @@ static rt_code open_engine(site *s, rt_err *err) {
     if (code != RT_OK) return code;
     rt_engine_settings settings = rt_engine_settings_default();
     settings.in_flight_max = (uint32_t)c->delivery_in_flight_max;
+    settings.answers_bytes_max = ANSWERS_BYTES_MAX;
     settings.queue_in_flight_max = (uint32_t)c->delivery_queue_in_flight_max;
     settings.history_ms = (int64_t)c->history_maximum_age_seconds * 1000;
     settings.mono_us = rt_mono_us;

@@ -26,6 +26,7 @@ rt_code rt_engine_open(rt_store *store, const rt_executor *executor, const rt_en
     e->store = store;
     e->executor = *executor;
     e->settings = *settings;
+    e->answers.bytes_max = settings->answers_bytes_max;
     e->rng = rt_rng_seeded(seed);
     e->tx.ops = calloc(RT_CHANGE_OPS_MAX, sizeof *e->tx.ops);
     if (store->loads) e->warming = calloc(RT_WARM_MAX, sizeof(rt_command *));
@@ -167,6 +168,8 @@ rt_code rt_engine_trouble(const rt_engine *e, rt_err *why) {
 rt_code rt_engine_view(rt_engine *e, rt_view **out, rt_err *err) { return rt_store_view(e->store, out, err); }
 uint32_t rt_engine_tag(const rt_engine *e) { return e->store->tag; }
 rt_metrics *rt_engine_metrics(rt_engine *e) { return &e->metrics; }
+
+void rt_engine_answered(rt_engine *e, rt_command *cmd) { rt_answers_taken(&e->answers, cmd); }
 
 static void refuse_all(rt_command_list *list) {
     rt_command *cmd;

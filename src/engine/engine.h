@@ -2,7 +2,7 @@
  *
  * Deterministic: the same inputs, clock readings, store answers and seed give the same changes. It knows no thread, socket,
  * file or clock; whoever drives it calls rt_engine_step. All functions belong to one thread except rt_engine_view,
- * rt_engine_tag and rt_engine_metrics. */
+ * rt_engine_tag, rt_engine_metrics and rt_engine_answered. */
 #ifndef RT_ENGINE_ENGINE_H
 #define RT_ENGINE_ENGINE_H
 #include "engine/common/command.h"
@@ -42,6 +42,9 @@ rt_code rt_engine_trouble(const rt_engine *e, rt_err *why);
 RT_MUST_USE rt_code rt_engine_view(rt_engine *e, rt_view **out, rt_err *err); /* any thread */
 uint32_t rt_engine_tag(const rt_engine *e);                                   /* any thread: tag of shown ids */
 rt_metrics *rt_engine_metrics(rt_engine *e);                                  /* any thread */
+
+/* Any thread, once `cmd` is done and before it is used anew: what it was answered with is its caller's business now. */
+void rt_engine_answered(rt_engine *e, rt_command *cmd);
 
 /* Waiting commands get `done` with RT_E_UNAVAILABLE. NULL is a no-op. */
 void rt_engine_close(rt_engine *e);

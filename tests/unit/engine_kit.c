@@ -64,6 +64,7 @@ static rt_code decide_once(kit *k, rt_command *cmd) {
         .store = k->store,
         .settings = &k->settings,
         .schedule = &k->schedule,
+        .answers = &k->answers,
         .ops = k->ops,
     };
     assert_non_null(tx.view);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "engine/common/answers.h"
 #include "engine/common/queue.h"
 #include "engine/common/schedule.h"
 #include "engine/engine.h"
@@ -28,6 +29,7 @@ typedef struct kit {
     rt_store *store;
     rt_engine_settings settings;
     rt_schedule schedule;
+    rt_answers answers;
     rt_rng rng;
     rt_arena arena, out; /* of decisions; of results, kept to the end */
     rt_op *ops;

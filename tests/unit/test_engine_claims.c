@@ -66,6 +66,30 @@ static void claim__takes_the_first_messages_once(void **state) {
     assert_int_equal(lease.ttl_s, 60);
 }
 
+/* What is claimed while too much waits to be taken stays free. */
+static void claim__answers_have_a_bound_together(void **state) {
+    kit *k = *state;
+    k->answers.bytes_max = 10;
+    (void)kit_post(k, "q", "\"seven\"");
+    (void)kit_post(k, "q", "\"seven\"");
+    rt_claim_create a = kit_claim(k, "q", 1);
+    assert_int_equal(a.count, 1);
+    rt_claim_create b;
+    rt_claim_create_init(&b);
+    b.tenant = RT_STR("p");
+    b.queue = RT_STR("q");
+    b.ttl_s = b.grace_s = 60;
+    b.limit = 1;
+    b.arena = &k->out;
+    assert_int_equal(kit_run(k, &b.cmd), RT_E_FULL);
+    rt_answers_taken(&k->answers, &b.cmd);
+    rt_answers_taken(&k->answers, &a.cmd);
+    assert_int_equal(k->answers.bytes, 0);
+    assert_int_equal(kit_run(k, &b.cmd), RT_OK);
+    assert_int_equal(b.lease.jobs_count, 1);
+    rt_answers_taken(&k->answers, &b.cmd);
+}
+
 static void claim__of_an_unknown_queue_has_nothing_and_creates_nothing(void **state) {
     kit *k = *state;
     assert_int_equal(kit_claim(k, "q", 20).count, 0);
@@ -300,6 +324,7 @@ int main(void) {
         KIT_BOTH(claim__of_a_queue_whose_circuit_is_forced_open_waits),
         KIT_BOTH(claim__claimed_too_often_goes_to_the_dead_letter_queue),
         KIT_BOTH(claim__all_candidates_moved_is_an_empty_claim),
+        cmocka_unit_test_setup_teardown(claim__answers_have_a_bound_together, kit_setup, kit_teardown),
         KIT_BOTH(claim__without_both_settings_nothing_is_dead_lettered),
         KIT_BOTH(claim__moves_a_bounded_number_at_once),
     };

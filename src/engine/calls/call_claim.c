@@ -2,6 +2,7 @@
 
 #include "engine/calls/call_parts.h"
 #include "engine/calls/circuit.h"
+#include "engine/common/answers.h"
 #include "engine/common/job.h"
 
 enum {
@@ -53,8 +54,8 @@ static rt_code keep(rt_tx *tx, rt_call_claim *c, const rt_job *job, const rt_lea
     rt_str body;
     rt_code code = rt_view_body(tx->view, job->body, &body);
     if (code != RT_OK) return code == RT_E_ABSENT ? RT_E_CORRUPT : code;
-    body = rt_arena_dup(c->arena, body);
-    if (body.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a claim");
+    code = rt_answers_copy(tx, &c->cmd, c->arena, &body);
+    if (code != RT_OK) return code;
     rt_claimed_call *out = &c->calls[c->count];
     *out = (rt_claimed_call){.job = *job, .token = lease->id, .until_ms = lease->until_ms};
     if (!rt_call_decode(body, &out->call))

@@ -26,6 +26,7 @@ struct rt_command {
     uint32_t tries;   /* the engine's, as the next two: */
     bool unsure;      /* it wrote nothing, and the store lags: decided again in the next batch */
     bool confirmed;   /* and was */
+    size_t answer_bytes; /* copied for its caller (answers.h) */
     rt_command *next; /* the engine's */
 };
 
@@ -63,6 +64,8 @@ struct rt_tx {
     struct rt_flights *flights;
     struct rt_schedule *schedule;
     struct rt_waiting *waiting;
+    struct rt_answers *answers;
+    bool trial;         /* nothing comes of this decision but what it reads (warm.c) */
 
     rt_op *ops;         /* RT_CHANGE_OPS_MAX */
     rt_guard guards[RT_CHANGE_GUARDS_MAX];

@@ -47,6 +47,7 @@ rt_tx *rt_batch_tx(rt_engine *e) {
         .flights = &e->flights,
         .schedule = &e->schedule,
         .waiting = &e->waiting,
+        .answers = &e->answers,
         .ops = tx->ops,
     };
     e->err = (rt_err){0};

@@ -8,6 +8,7 @@
  *   upkeep.c   what the engine asks of itself: expiry, cursors, lost attempts, history */
 #ifndef RT_ENGINE_MACHINE_MACHINE_H
 #define RT_ENGINE_MACHINE_MACHINE_H
+#include "engine/common/answers.h"
 #include "engine/common/flight.h"
 #include "engine/common/renew.h"
 #include "engine/common/schedule.h"
@@ -100,6 +101,7 @@ struct rt_engine {
     int64_t tidy_at_ms;       /* without other work */
 
     rt_waiting waiting;
+    rt_answers answers;
 
     int64_t publish_at_ms;    /* metrics that cost a walk */
 

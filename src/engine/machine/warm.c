@@ -11,6 +11,7 @@ enum { ROUNDS_MAX = 8 }; /* a decision rarely comes upon more than two or three 
 static bool lacks_something(rt_engine *e, rt_command *cmd) {
     rt_tx *tx = rt_batch_tx(e);
     if (tx == NULL) return false;
+    tx->trial = true;
     cmd->wait = NULL;
     return cmd->decide(tx, cmd) == RT_E_AGAIN;
 }

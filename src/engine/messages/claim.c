@@ -106,8 +106,8 @@ static rt_code move_worn(const picking *p, rt_str tenant) {
 }
 
 static rt_code take(rt_tx *tx, rt_claim_create *c, rt_message *m) {
-    const rt_code code = rt_message_copy_body(tx->view, c->arena, m);
-    if (code != RT_OK) return rt_fail(tx->err, code, 0, "the body of a message cannot be read");
+    const rt_code code = rt_message_answer_body(tx, &c->cmd, c->arena, m);
+    if (code != RT_OK) return code;
     const rt_job was = m->job;
     m->job.state = RT_JOB_LEASED;
     m->job.lease = c->lease.id;

@@ -1,5 +1,6 @@
 #include "engine/messages/message.h"
 
+#include "engine/common/answers.h"
 #include "engine/common/job.h"
 #include "engine/common/queue.h"
 #include "engine/common/settings.h"
@@ -19,6 +20,12 @@ rt_code rt_message_copy_body(rt_view *v, rt_arena *arena, rt_message *m) {
     if (code != RT_OK) return code == RT_E_ABSENT ? RT_E_CORRUPT : code;
     m->body = rt_arena_dup(arena, body);
     return m->body.ptr == NULL ? RT_E_NOMEM : RT_OK;
+}
+
+rt_code rt_message_answer_body(rt_tx *tx, rt_command *cmd, rt_arena *arena, rt_message *m) {
+    const rt_code code = rt_view_body(tx->view, m->job.body, &m->body);
+    if (code == RT_OK) return rt_answers_copy(tx, cmd, arena, &m->body);
+    return rt_fail(tx->err, code == RT_E_ABSENT ? RT_E_CORRUPT : code, 0, "the body of a message cannot be read");
 }
 
 /* The live lease of list `jobs` with this id; *live false: none. */
@@ -210,8 +217,8 @@ static rt_code decide_pop(rt_tx *tx, rt_command *cmd) {
     code = rt_view_jobs(tx->view, &range, add_free, &p);
     for (uint32_t i = 0; i < c->count && code == RT_OK; i++) {
         rt_message *m = &c->messages[i];
-        code = rt_message_copy_body(tx->view, c->arena, m);
-        if (code != RT_OK) return rt_fail(tx->err, code, 0, "the body of a message cannot be read");
+        code = rt_message_answer_body(tx, cmd, c->arena, m);
+        if (code != RT_OK) return code;
         rt_job_end(tx, &m->job, RT_REASON_DELETED);
     }
     return code;

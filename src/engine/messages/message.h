@@ -76,5 +76,7 @@ void rt_pop_init(rt_pop *c);
 bool rt_message_is_there(const rt_job *job, rt_id jobs, int64_t now_ms);
 /* m->body: a copy in `arena` of what m->job names. RT_E_CORRUPT: there is none. */
 rt_code rt_message_copy_body(rt_view *v, rt_arena *arena, rt_message *m);
+/* The same for the answer of a decision, within the bound of answers.h. */
+rt_code rt_message_answer_body(rt_tx *tx, rt_command *cmd, rt_arena *arena, rt_message *m);
 
 #endif

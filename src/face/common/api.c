@@ -14,8 +14,9 @@ typedef struct pending {
 static void command_done(rt_command *cmd) { rt_exchange_resume(cmd->ctx); }
 
 static void on_resumed(rt_exchange *x) {
-    if (rt_exchange_is_late(x)) return;
     const pending *p = rt_exchange_ctx(x);
+    if (!p->refused) rt_engine_answered(rt_api_of(x)->engine, p->cmd);
+    if (rt_exchange_is_late(x)) return;
     if (p->refused) p->busy(x);
     else p->finish(x, p->cmd);
 }
