@@ -3,6 +3,7 @@
 #define RT_CONFIG_H
 #include "config_plugin.h"
 #include "executor/webhook/address.h"
+#include "face/notifications/limits.h"
 
 /* Strings are owned and never NULL. Lists are words separated by one comma. */
 typedef struct rt_config {
@@ -20,6 +21,7 @@ typedef struct rt_config {
     char *delivery_ca_file, *delivery_user_agent;
     char *mail_relay, *mail_user, *mail_password_file, *mail_from;
     bool notification_require_confirmation;
+    rt_limits transport;
     uint64_t scheduler_period_s, scheduler_lock_timeout_s;
     char *orders_host_href;
     bool orders_demo;

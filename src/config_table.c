@@ -1,11 +1,14 @@
 #include "config_table.h"
 
+#include "port/record.h"
+
 #ifndef RETRYD_PLUGINS_DIR
 #define RETRYD_PLUGINS_DIR "/usr/local/lib/retryd/plugins" /* the build says where they are installed */
 #endif
 
 #define AT(field) offsetof(rt_config, field)
 #define KI UINT64_C(1024)
+#define SECONDS_MAX UINT64_C(315360000) /* ten years */
 const rt_setting rt_settings[] = {
     {"server.listen", RT_SETTING_LISTEN, "HOST:PORT", 0, 0, "127.0.0.1:8888", AT(server_listen),
      "where to listen; port 0 takes a free one; anything but loopback wants auth.tokens_file or --insecure"},
@@ -70,6 +73,45 @@ const rt_setting rt_settings[] = {
      "sender of mails; empty: retryd@localhost"},
     {"notification.require_confirmation", RT_SETTING_BOOL, "true|false", 0, 0, "false",
      AT(notification_require_confirmation), "a subscriber must confirm before anything else is sent to it"},
+    {"transport.default_message_ttl", RT_SETTING_NUMBER, "seconds", RT_TTL_S_MIN, SECONDS_MAX, "3600",
+     AT(transport.default_message_ttl), "a message lives so long, unless it or its queue says otherwise"},
+    {"transport.default_message_delay", RT_SETTING_NUMBER, "seconds", 0, UINT16_MAX, "0",
+     AT(transport.default_message_delay), "a message cannot be claimed for so long, unless it or its queue says otherwise"},
+    {"transport.default_claim_ttl", RT_SETTING_NUMBER, "seconds", RT_TTL_S_MIN, SECONDS_MAX, "300",
+     AT(transport.default_claim_ttl), "a claim lasts so long, unless it says otherwise"},
+    {"transport.default_claim_grace", RT_SETTING_NUMBER, "seconds", RT_TTL_S_MIN, SECONDS_MAX, "60",
+     AT(transport.default_claim_grace), "messages outlive their claim by so much, unless it says otherwise"},
+    {"transport.default_subscription_ttl", RT_SETTING_NUMBER, "seconds", RT_TTL_S_MIN, SECONDS_MAX, "3600",
+     AT(transport.default_subscription_ttl), "a subscription lasts so long, unless it says otherwise"},
+    {"transport.max_queues_per_page", RT_SETTING_NUMBER, "queues", 1, RT_PAGE_MAX, "20",
+     AT(transport.max_queues_per_page), "in one listing; of topics too"},
+    {"transport.max_messages_per_page", RT_SETTING_NUMBER, "messages", 1, RT_PAGE_MAX, "20",
+     AT(transport.max_messages_per_page), "in one listing, and ids in one request"},
+    {"transport.max_subscriptions_per_page", RT_SETTING_NUMBER, "subscriptions", 1, RT_PAGE_MAX, "20",
+     AT(transport.max_subscriptions_per_page), "in one listing"},
+    {"transport.max_messages_per_claim_or_pop", RT_SETTING_NUMBER, "messages", 1, RT_LEASE_JOBS_MAX, "20",
+     AT(transport.max_messages_per_claim_or_pop), "taken by one request"},
+    {"transport.max_queue_metadata", RT_SETTING_BYTES, "bytes", 1, RT_METADATA_BYTES_MAX, "64k",
+     AT(transport.max_queue_metadata), "of one queue, as a client sends them"},
+    {"transport.max_messages_post_size", RT_SETTING_BYTES, "bytes", 1, RT_BODY_BYTES_MAX, "256k",
+     AT(transport.max_messages_post_size), "of one request with messages; server.body_bytes_max has to allow for them"},
+    {"transport.max_message_ttl", RT_SETTING_NUMBER, "seconds", RT_TTL_S_MIN, SECONDS_MAX, "1209600",
+     AT(transport.max_message_ttl), "no message may live longer"},
+    {"transport.max_message_delay", RT_SETTING_NUMBER, "seconds", 0, UINT16_MAX, "900",
+     AT(transport.max_message_delay), "no message may be delayed for longer"},
+    {"transport.max_claim_ttl", RT_SETTING_NUMBER, "seconds", RT_TTL_S_MIN, SECONDS_MAX, "43200",
+     AT(transport.max_claim_ttl), "no claim may last longer"},
+    {"transport.max_claim_grace", RT_SETTING_NUMBER, "seconds", RT_TTL_S_MIN, SECONDS_MAX, "43200",
+     AT(transport.max_claim_grace), "messages may not outlive their claim by more"},
+    {"transport.client_id_uuid_safe", RT_SETTING_CHOICE, "strict|off", 0, 0, "strict",
+     AT(transport.client_id_uuid_safe), "strict: a Client-ID has to be a UUID; off: it only has to have these lengths"},
+    {"transport.min_length_client_id", RT_SETTING_NUMBER, "characters", 1, 1024, "10",
+     AT(transport.min_length_client_id), "of a Client-ID that need be no UUID"},
+    {"transport.max_length_client_id", RT_SETTING_NUMBER, "characters", 1, 1024, "36",
+     AT(transport.max_length_client_id), "of a Client-ID that need be no UUID"},
+    {"transport.message_delete_with_claim_id", RT_SETTING_BOOL, "true|false", 0, 0, "false",
+     AT(transport.message_delete_with_claim_id),
+     "messages are deleted by their ids only with claim_ids: those of the claims that hold them"},
     {"scheduler.schedule_period_seconds", RT_SETTING_NUMBER, "seconds", 1, 3600, "15", AT(scheduler_period_s),
      "between two looks for tasks of orders that were lost sight of, a fifth more or less"},
     {"scheduler.retry_lock_timeout_seconds", RT_SETTING_NUMBER, "seconds", 1, 86400, "60",

@@ -277,6 +277,8 @@ static rt_code open_engine(site *s, rt_err *err) {
     settings.in_flight_max = (uint32_t)c->delivery_in_flight_max;
     settings.answers_bytes_max = ANSWERS_BYTES_MAX;
     settings.queue_in_flight_max = (uint32_t)c->delivery_queue_in_flight_max;
+    settings.message_ttl_s = (uint32_t)c->transport.default_message_ttl;
+    settings.message_delay_s = (uint16_t)c->transport.default_message_delay;
     settings.history_ms = (int64_t)c->history_maximum_age_seconds * 1000;
     settings.mono_us = rt_mono_us;
     settings.schedule_period_ms = (uint32_t)c->scheduler_period_s * 1000;
@@ -345,6 +347,7 @@ static rt_code open_faces(site *s, rt_err *err) {
         .deadline_ms = (int64_t)s->config->server_deadline_ms,
         .stopping = &s->stopping,
         .require_confirmation = s->config->notification_require_confirmation,
+        .limits = &s->config->transport,
         .mail_relay = s->config->mail_relay[0] != '\0',
         .orders_href = without_slash(s->config->orders_host_href),
         .refuse_target = refuse_target,

@@ -237,7 +237,8 @@ static void announce_body(rt_server *s, rt_exchange *x) {
 static bool add_headers(const rt_server *s, struct MHD_Response *response, const rt_exchange *x) {
     bool ok = MHD_add_response_header(response, "x-openstack-request-id", x->id) == MHD_YES;
     if (x->content_type.ptr != NULL) {
-        ok = MHD_add_response_header(response, "Content-Type", x->content_type.ptr) == MHD_YES && ok;
+        // In lower case, as HTTP/2 has all names: some clients compare them as they stand.
+        ok = MHD_add_response_header(response, "content-type", x->content_type.ptr) == MHD_YES && ok;
     }
     if (s->draining || x->closes) {
         ok = MHD_add_response_header(response, "Connection", "close") == MHD_YES && ok;

@@ -1,6 +1,8 @@
 /* client_messages.c: requests about messages and claims, and what must be true when they are answered. */
 #include "client.h"
 
+enum { DELETES_MAX = 20 }; /* in one request */
+
 static const trace *trace_of(const request *r) { return &r->world->trace; }
 
 /* ---- posting ------------------------------------------------------------------------------------------- */
@@ -199,7 +201,7 @@ static void delete_several(world *w, uint32_t queue) {
     rt_messages_delete_init(&r->as.messages_delete);
     r->as.messages_delete =
         (rt_messages_delete){.cmd = r->as.cmd, .tenant = CLIENT_TENANT, .queue = client_queue_name(queue)};
-    const uint32_t count = (uint32_t)draw(&w->rng, 1, RT_MESSAGES_PER_REQUEST_MAX);
+    const uint32_t count = (uint32_t)draw(&w->rng, 1, DELETES_MAX);
     for (uint32_t i = 0; i < count; i++) {
         const int32_t at = random_message(w);
         if (at < 0 || l->posts[l->messages[at].post].queue != queue) continue;

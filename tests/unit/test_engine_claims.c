@@ -288,6 +288,21 @@ static void claim__without_both_settings_nothing_is_dead_lettered(void **state) 
     }
 }
 
+static void claim__what_cannot_be_a_queues_name_is_no_dead_letter_queue(void **state) {
+    kit *k = *state;
+    const char *const odd[] = {"a\"b", "a b", "~topic", "\xC3\xA9"};
+    for (size_t q = 0; q < sizeof odd / sizeof *odd; q++) {
+        const char name[] = {(char)('a' + q), '\0'};
+        kit_create_queue(k, name, (rt_metadata){.max_claim_count = 1, .dead_letter_queue = rt_str_of(odd[q])});
+        (void)kit_post(k, name, "1");
+        for (int i = 0; i < 3; i++) {
+            const rt_claim_create c = kit_claim(k, name, 1);
+            assert_int_equal(c.count, 1);
+            assert_int_equal(release(k, name, c.lease.id), RT_OK);
+        }
+    }
+}
+
 static void claim__moves_a_bounded_number_at_once(void **state) {
     kit *k = *state;
     kit_create_queue(k, "q", (rt_metadata){.max_claim_count = 1, .dead_letter_queue = RT_STR("dlq")});
@@ -326,6 +341,7 @@ int main(void) {
         KIT_BOTH(claim__all_candidates_moved_is_an_empty_claim),
         cmocka_unit_test_setup_teardown(claim__answers_have_a_bound_together, kit_setup, kit_teardown),
         KIT_BOTH(claim__without_both_settings_nothing_is_dead_lettered),
+        KIT_BOTH(claim__what_cannot_be_a_queues_name_is_no_dead_letter_queue),
         KIT_BOTH(claim__moves_a_bounded_number_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,6 +99,22 @@ static void message__delay_counts_only_on_delayed_queues(void **state) {
     assert_int_equal(kit_job(k, item.id).state, RT_JOB_FREE);
 }
 
+static void message__servers_delay_stands_where_a_queue_says_none(void **state) {
+    kit *k = *state;
+    k->settings.message_delay_s = 20;
+    kit_create_queue(k, "own", (rt_metadata){.default_delay_s = 30});
+    const struct {
+        const char *queue;
+        int64_t said_s, want_s;
+    } rows[] = {{"q", -1, 20}, {"q", 5, 5}, {"own", -1, 30}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        rt_post_item item = {.body = RT_STR("1"), .delay_s = rows[i].said_s};
+        rt_post p = post_of(rows[i].queue, &item, 1);
+        assert_int_equal(kit_run(k, &p.cmd), RT_OK);
+        assert_int_equal(kit_job(k, item.id).due_ms, KIT_START_MS + rows[i].want_s * 1000);
+    }
+}
+
 static void message__post_over_the_queues_own_limit_stores_nothing(void **state) {
     kit *k = *state;
     kit_create_queue(k, "q", (rt_metadata){.max_post_bytes = 1000});
@@ -294,6 +310,42 @@ static void message__delete_by_ids_takes_claimed_ones_too(void **state) {
     assert_int_equal(kit_job(k, two).state, RT_JOB_DONE);
 }
 
+static void message__delete_by_ids_with_claims_takes_all_or_none(void **state) {
+    kit *k = *state;
+    rt_id ids[3];
+    for (int i = 0; i < 3; i++) ids[i] = kit_post(k, "q", "1");
+    const rt_claim_create first = kit_claim(k, "q", 1), second = kit_claim(k, "q", 1);
+    const struct {
+        rt_id ids[2], claims[2];
+        rt_code want;
+        rt_delete_refusal why;
+    } rows[] = {
+        {{ids[0], ids[1]}, {first.lease.id, 4242}, RT_E_FENCED, RT_DELETE_CLAIMED},
+        {{ids[0], ids[2]}, {first.lease.id, second.lease.id}, RT_E_FENCED, RT_DELETE_NOT_CLAIMED},
+        {{ids[0], ids[1]}, {second.lease.id, first.lease.id}, RT_OK, 0},
+        {{ids[0], 4242}, {4242, 4243}, RT_OK, 0}, // gone already: that is what was asked for
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        rt_messages_delete c;
+        rt_messages_delete_init(&c);
+        c.tenant = RT_STR("p");
+        c.queue = RT_STR("q");
+        c.count = c.claims_count = 2;
+        c.has_claims = true;
+        for (int n = 0; n < 2; n++) {
+            c.ids[n] = rows[i].ids[n];
+            c.claims[n] = rows[i].claims[n];
+        }
+        assert_int_equal(kit_run(k, &c.cmd), rows[i].want);
+        if (rows[i].want == RT_OK) continue;
+        assert_int_equal(c.refusal, rows[i].why);
+        assert_int_equal(kit_job(k, ids[0]).state, RT_JOB_LEASED);
+    }
+    assert_int_equal(kit_job(k, ids[0]).state, RT_JOB_DONE);
+    assert_int_equal(kit_job(k, ids[1]).state, RT_JOB_DONE);
+    assert_int_equal(kit_job(k, ids[2]).state, RT_JOB_FREE);
+}
+
 static void message__pop_takes_and_deletes_the_first_free_ones(void **state) {
     kit *k = *state;
     rt_id ids[3];
@@ -354,6 +406,7 @@ int main(void) {
         KIT_BOTH(message__post_creates_the_queue_and_stores_all_messages),
         KIT_BOTH(message__queue_sets_default_ttl_and_delay),
         KIT_BOTH(message__delay_counts_only_on_delayed_queues),
+        KIT_BOTH(message__servers_delay_stands_where_a_queue_says_none),
         KIT_BOTH(message__post_over_the_queues_own_limit_stores_nothing),
         KIT_CALM(message__largest_post_fits_into_one_change),
         KIT_BOTH(message__listing_pages_first_in_first_out),
@@ -366,6 +419,7 @@ int main(void) {
         KIT_BOTH(message__delete_of_another_queues_message_does_nothing),
         KIT_BOTH(message__delete_rules_of_claimed_messages),
         KIT_BOTH(message__delete_by_ids_takes_claimed_ones_too),
+        KIT_BOTH(message__delete_by_ids_with_claims_takes_all_or_none),
         KIT_BOTH(message__pop_takes_and_deletes_the_first_free_ones),
         KIT_BOTH(message__expires_when_its_time_is_over),
         KIT_BOTH(message__sweep_takes_many_in_slices),

@@ -60,6 +60,13 @@ static void notice__mails_are_never_templates(void **state) {
     assert_notice((rt_job){.ttl_s = 60}, "1", s, MESSAGE);
 }
 
+static void notice__of_a_topic_has_its_name_without_the_mark(void **state) {
+    (void)state;
+    rt_subscription s = HOOK;
+    s.queue_name = RT_STR("~q");
+    assert_notice((rt_job){.ttl_s = 60}, "1", s, MESSAGE);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(notice__carries_ttl_body_kind_and_queue),
@@ -67,6 +74,7 @@ int main(void) {
         cmocka_unit_test(notice__template_is_filled_wherever_it_asks),
         cmocka_unit_test(notice__what_the_message_says_is_not_taken_for_the_mark),
         cmocka_unit_test(notice__mails_are_never_templates),
+        cmocka_unit_test(notice__of_a_topic_has_its_name_without_the_mark),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

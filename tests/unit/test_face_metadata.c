@@ -9,6 +9,8 @@
 #include "json/tree.h"
 
 static rt_arena arena;
+static const rt_limits LIMITS = {
+    .default_message_ttl = 3600, .max_message_ttl = 1209600, .max_message_delay = 900, .max_messages_post_size = 262144};
 
 static int teardown(void **state) {
     (void)state;
@@ -20,7 +22,7 @@ static int teardown(void **state) {
 static rt_code parse(const char *text, rt_metadata *out, rt_str *why) {
     json_t *json;
     assert_int_equal(rt_json_parse(rt_str_of(text), &json), RT_JSON_FINE);
-    const rt_code code = rt_metadata_from_json(json, &arena, out, why);
+    const rt_code code = rt_metadata_from_json(json, &LIMITS, &arena, out, why);
     json_decref(json);
     return code;
 }
@@ -105,9 +107,9 @@ static void metadata__edges_of_the_ranges_are_fine(void **state) {
     }
 }
 
-static void assert_shown(const char *stored, const char *want) {
+static void assert_shown(const char *stored, bool of_topic, const char *want) {
     rt_buf out = {0};
-    assert_true(rt_metadata_write(&out, rt_str_of(stored)));
+    assert_true(rt_metadata_write(&out, rt_str_of(stored), (rt_metadata_shown){&LIMITS, of_topic}));
     rt_buf_add_char(&out, '\0');
     assert_string_equal(out.ptr, want);
     rt_buf_deinit(&out);
@@ -115,14 +117,45 @@ static void assert_shown(const char *stored, const char *want) {
 
 static void metadata__defaults_stand_where_nothing_or_something_falsy_is(void **state) {
     (void)state;
-    assert_shown("{}", "{\"_max_messages_post_size\": 262144, \"_default_message_ttl\": 3600, "
+    assert_shown("{}", false, "{\"_max_messages_post_size\": 262144, \"_default_message_ttl\": 3600, "
                        "\"_default_message_delay\": 0, \"_dead_letter_queue\": null, "
                        "\"_dead_letter_queue_messages_ttl\": null, \"_max_claim_count\": null, "
                        "\"_enable_encrypt_messages\": false}");
-    assert_shown("{\"b\": 1, \"_max_claim_count\": 0, \"_default_message_ttl\": 60, \"_retry_policy\": {}}",
+    assert_shown("{\"b\": 1, \"_max_claim_count\": 0, \"_default_message_ttl\": 60, \"_retry_policy\": {}}", false,
                  "{\"b\": 1, \"_max_claim_count\": null, \"_default_message_ttl\": 60, \"_retry_policy\": {}, "
                  "\"_max_messages_post_size\": 262144, \"_default_message_delay\": 0, \"_dead_letter_queue\": null, "
                  "\"_dead_letter_queue_messages_ttl\": null, \"_enable_encrypt_messages\": false}");
+}
+
+static void metadata__topics_show_no_dead_letters_claims_and_encryption(void **state) {
+    (void)state;
+    assert_shown("{\"b\": 1}", true, "{\"b\": 1, \"_max_messages_post_size\": 262144, \"_default_message_ttl\": 3600, "
+                                   "\"_default_message_delay\": 0}");
+    assert_true(rt_metadata_is_reserved("_max_claim_count"));
+    assert_false(rt_metadata_is_reserved_of_topics("_max_claim_count"));
+    assert_true(rt_metadata_is_reserved_of_topics("_default_message_ttl"));
+    assert_false(rt_metadata_is_reserved("_retry_policy"));
+}
+
+static void metadata__rules_name_the_limit_that_is_set(void **state) {
+    (void)state;
+    const rt_limits limits = {.max_message_ttl = 100, .max_message_delay = 7, .max_messages_post_size = 1000};
+    const struct { const char *json, *why; } rows[] = {
+        {"{\"_default_message_ttl\": 101}",
+         "_default_message_ttl can not exceed 100 seconds, and must be at least 60 seconds long."},
+        {"{\"_max_messages_post_size\": 1001}",
+         "_max_messages_post_size can not exceed 1000,  and must be at least greater than 0."},
+        {"{\"_default_message_delay\": 8}", "The TTL can not exceed 7 seconds, and must be at least 0 seconds long."},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *json;
+        rt_metadata m;
+        rt_str why;
+        assert_int_equal(rt_json_parse(rt_str_of(rows[i].json), &json), RT_JSON_FINE);
+        assert_int_equal(rt_metadata_from_json(json, &limits, &arena, &m, &why), RT_E_INVALID);
+        assert_string_equal(why.ptr, rows[i].why);
+        json_decref(json);
+    }
 }
 
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
@@ -132,6 +165,8 @@ int main(void) {
         TEST(metadata__null_is_absent_and_an_empty_policy_is_one),
         TEST(metadata__refusals_are_zaqars),
         TEST(metadata__edges_of_the_ranges_are_fine),
+        TEST(metadata__topics_show_no_dead_letters_claims_and_encryption),
+        TEST(metadata__rules_name_the_limit_that_is_set),
         TEST(metadata__defaults_stand_where_nothing_or_something_falsy_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

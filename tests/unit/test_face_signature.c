@@ -125,7 +125,7 @@ static void python_str__is_quoted_like_repr(void **state) {
 
 static void message__is_shown_with_its_claim_and_its_age(void **state) {
     (void)state;
-    const rt_message_place place = {.tag = 0xABCD, .queue = RT_STR("q"), .now_ms = 100000};
+    const rt_message_place place = {.tag = 0xABCD, .path = RT_STR("/v2/queues/q"), .now_ms = 100000};
     rt_message m = {.job = {.id = 5, .ttl_s = 60, .placed_ms = 10000, .expires_ms = 95000 + 60000},
                     .body = RT_STR("{\"a\":1}")};
     rt_buf out = {0};

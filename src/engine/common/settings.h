@@ -10,6 +10,7 @@ typedef struct rt_engine_settings {
     uint32_t batch_commands_max;    /* decided in one step (1024) */
     size_t answers_bytes_max;       /* of bodies copied for callers who have yet to take them (answers.h); 0: no bound (0) */
     uint32_t message_ttl_s;         /* default time to live of messages (3600) */
+    uint16_t message_delay_s;       /* default delay of messages (0) */
     int64_t history_ms;             /* what is known of an entity that is gone is kept this long (7 days) */
     uint32_t lease_margin_ms;       /* a pushed job's lease ends this long after its attempt's timeout (5000) */
     uint32_t schedule_period_ms;    /* between two rounds of the patrol of orders, a fifth more or less (15000) */

@@ -50,8 +50,7 @@ typedef struct dead_letters {
 
 static dead_letters dead_letters_of(rt_str queue, const rt_metadata *m) {
     // Zaqar takes any value for the name: what cannot be a queue's, or is its own, means none.
-    const bool named = m->dead_letter_queue.len > 0 && m->dead_letter_queue.len <= RT_QUEUE_TITLE_MAX &&
-                       !rt_str_eq(m->dead_letter_queue, queue);
+    const bool named = rt_name_is_word(m->dead_letter_queue) && !rt_str_eq(m->dead_letter_queue, queue);
     if (!named) return (dead_letters){0};
     return (dead_letters){
         .after_claims = m->max_claim_count, .queue = m->dead_letter_queue, .ttl_s = m->dead_letter_ttl_s};

@@ -43,15 +43,16 @@ static uint32_t ttl_of(const rt_tx *tx, const rt_metadata *queue, const rt_post_
     return queue->default_ttl_s > 0 ? queue->default_ttl_s : tx->settings->message_ttl_s;
 }
 
-static int64_t delay_of(const rt_metadata *queue, const rt_post_item *item) {
-    if (queue->default_delay_s == 0) return 0;
-    return item->delay_s >= 0 ? item->delay_s : (int64_t)queue->default_delay_s;
+static int64_t delay_of(const rt_tx *tx, const rt_metadata *queue, const rt_post_item *item) {
+    const uint32_t preset_s = queue->default_delay_s > 0 ? queue->default_delay_s : tx->settings->message_delay_s;
+    if (preset_s == 0) return 0;
+    return item->delay_s >= 0 ? item->delay_s : (int64_t)preset_s;
 }
 
 static rt_job place_message(rt_tx *tx, const rt_post *p, const rt_metadata *queue, rt_post_item *item) {
     item->id = rt_tx_new_id(tx);
     const uint32_t ttl_s = ttl_of(tx, queue, item);
-    const int64_t delay_s = delay_of(queue, item);
+    const int64_t delay_s = delay_of(tx, queue, item);
     const rt_job job = {
         .id = item->id,
         .queue = queue->jobs,
@@ -108,28 +109,32 @@ void rt_post_init(rt_post *p) { *p = (rt_post){.cmd = {.decide = decide_post}}; 
 
 /* ---- deleting ---------------------------------------------------------------------------------------- */
 
-static rt_code refuse(rt_tx *tx, rt_message_delete *c, rt_delete_refusal refusal, const char *why) {
-    c->refusal = refusal;
+static rt_code refuse(rt_tx *tx, rt_delete_refusal *out, rt_delete_refusal refusal, const char *why) {
+    *out = refusal;
     return rt_fail(tx->err, RT_E_FENCED, 0, "%s", why);
+}
+
+static rt_code is_claimed(rt_tx *tx, const rt_job *job, bool *out) {
+    *out = false;
+    return job->state == RT_JOB_LEASED ? find_lease(tx, job->queue, job->lease, out) : RT_OK;
 }
 
 /* Does anything forbid to delete a message that is there? */
 static rt_code check_delete(rt_tx *tx, rt_message_delete *c, const rt_job *job) {
-    bool claimed = false;
-    rt_code code = RT_OK;
-    if (job->state == RT_JOB_LEASED) code = find_lease(tx, job->queue, job->lease, &claimed);
+    bool claimed;
+    rt_code code = is_claimed(tx, job, &claimed);
     if (code != RT_OK) return code;
     if (!c->has_claim) {
-        return claimed ? refuse(tx, c, RT_DELETE_CLAIMED, "the message is claimed") : RT_OK;
+        return claimed ? refuse(tx, &c->refusal, RT_DELETE_CLAIMED, "the message is claimed") : RT_OK;
     }
-    if (c->claim == 0) return refuse(tx, c, RT_DELETE_CLAIM_UNKNOWN, "no such claim");
-    if (!claimed) return refuse(tx, c, RT_DELETE_NOT_CLAIMED, "the message is not claimed");
+    if (c->claim == 0) return refuse(tx, &c->refusal, RT_DELETE_CLAIM_UNKNOWN, "no such claim");
+    if (!claimed) return refuse(tx, &c->refusal, RT_DELETE_NOT_CLAIMED, "the message is not claimed");
     if (job->lease == c->claim) return RT_OK;
     bool other_lives;
     code = find_lease(tx, job->queue, c->claim, &other_lives);
     if (code != RT_OK) return code;
-    if (other_lives) return refuse(tx, c, RT_DELETE_CLAIMED, "the message is claimed by another claim");
-    return refuse(tx, c, RT_DELETE_CLAIM_UNKNOWN, "no such claim");
+    if (other_lives) return refuse(tx, &c->refusal, RT_DELETE_CLAIMED, "the message is claimed by another claim");
+    return refuse(tx, &c->refusal, RT_DELETE_CLAIM_UNKNOWN, "no such claim");
 }
 
 static rt_code decide_delete(rt_tx *tx, rt_command *cmd) {
@@ -160,6 +165,19 @@ static bool is_repeated(const rt_messages_delete *c, uint32_t at) {
     return false;
 }
 
+/* The same where one of several claims has to hold it. */
+static rt_code check_delete_of_many(rt_tx *tx, rt_messages_delete *c, const rt_job *job) {
+    bool claimed;
+    if (!c->has_claims) return RT_OK;
+    const rt_code code = is_claimed(tx, job, &claimed);
+    if (code != RT_OK) return code;
+    if (!claimed) return refuse(tx, &c->refusal, RT_DELETE_NOT_CLAIMED, "a message is not claimed");
+    for (uint32_t i = 0; i < c->claims_count; i++) {
+        if (job->lease == c->claims[i]) return RT_OK;
+    }
+    return refuse(tx, &c->refusal, RT_DELETE_CLAIMED, "a message is claimed by another claim");
+}
+
 static rt_code decide_delete_many(rt_tx *tx, rt_command *cmd) {
     rt_messages_delete *c = (rt_messages_delete *)cmd;
     RT_ASSERT(c->count <= RT_MESSAGES_PER_REQUEST_MAX);
@@ -173,8 +191,10 @@ static rt_code decide_delete_many(rt_tx *tx, rt_command *cmd) {
         if (is_repeated(c, i)) continue;
         code = rt_view_job(tx->view, c->ids[i], &job);
         if (code != RT_OK && code != RT_E_ABSENT) return code;
-        if (code == RT_OK && rt_message_is_there(&job, queue.jobs, tx->now_ms))
-            rt_job_end(tx, &job, RT_REASON_DELETED);
+        if (code == RT_E_ABSENT || !rt_message_is_there(&job, queue.jobs, tx->now_ms)) continue;
+        code = check_delete_of_many(tx, c, &job);
+        if (code != RT_OK) return code;
+        rt_job_end(tx, &job, RT_REASON_DELETED);
     }
     return RT_OK;
 }
@@ -202,7 +222,7 @@ static bool add_free(void *ctx, const rt_job *job) {
 static rt_code decide_pop(rt_tx *tx, rt_command *cmd) {
     rt_pop *c = (rt_pop *)cmd;
     RT_ASSERT(c->limit >= 1);
-    RT_ASSERT(c->limit <= RT_MESSAGES_PER_REQUEST_MAX);
+    RT_ASSERT(c->limit <= RT_LEASE_JOBS_MAX);
     c->count = 0;
     tx->frees = true;
     rt_doc doc;

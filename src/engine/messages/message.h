@@ -6,7 +6,7 @@
 enum {
     RT_POST_MESSAGES_MAX = 1024, /* in one request: bounds one change */
     RT_FANOUT_INLINE_MAX = 64,   /* deliveries made in the post's own change; the rest follow by a cursor */
-    RT_MESSAGES_PER_REQUEST_MAX = 20
+    RT_MESSAGES_PER_REQUEST_MAX = 100
 };
 
 typedef struct rt_post_item {
@@ -46,12 +46,17 @@ typedef struct rt_message_delete {
 } rt_message_delete;
 void rt_message_delete_init(rt_message_delete *c);
 
-/* Deletes up to RT_MESSAGES_PER_REQUEST_MAX by id, claimed or not; unknown ones are passed over. */
+/* Deletes up to RT_MESSAGES_PER_REQUEST_MAX by id, claimed or not; unknown ones are passed over. With `has_claims` each one
+ * that is there has to be held by one of `claims`, or none is deleted: RT_E_FENCED, and `refusal` says why. */
 typedef struct rt_messages_delete {
     rt_command cmd;
     rt_str tenant, queue;
     rt_id ids[RT_MESSAGES_PER_REQUEST_MAX];
     uint32_t count;
+    bool has_claims;
+    rt_id claims[RT_MESSAGES_PER_REQUEST_MAX];
+    uint32_t claims_count;
+    rt_delete_refusal refusal; /* out */
 } rt_messages_delete;
 void rt_messages_delete_init(rt_messages_delete *c);
 
@@ -65,9 +70,9 @@ typedef struct rt_message {
 typedef struct rt_pop {
     rt_command cmd;
     rt_str tenant, queue;
-    uint32_t limit;        /* 1..RT_MESSAGES_PER_REQUEST_MAX */
+    uint32_t limit;        /* 1..RT_LEASE_JOBS_MAX */
     rt_arena *arena;       /* the caller's, for bodies; not used by others meanwhile */
-    rt_message messages[RT_MESSAGES_PER_REQUEST_MAX]; /* out */
+    rt_message messages[RT_LEASE_JOBS_MAX]; /* out */
     uint32_t count;        /* out */
 } rt_pop;
 void rt_pop_init(rt_pop *c);

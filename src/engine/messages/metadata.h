@@ -1,5 +1,8 @@
 /* metadata.h: a Zaqar queue as it is stored: the client's JSON as it came in, and what the engine needs of it, parsed.
- * The engine never parses JSON: faces fill these structs. */
+ * The engine never parses JSON: faces fill these structs.
+ *
+ * A topic is a queue whose name begins with RT_TOPIC_MARK. No queue's own name can, so the two never meet; and since the
+ * mark sorts behind all that names are made of, a project's queues come first, then its topics. */
 #ifndef RT_ENGINE_MESSAGES_METADATA_H
 #define RT_ENGINE_MESSAGES_METADATA_H
 #include "engine/common/command.h"
@@ -7,14 +10,15 @@
 #include "engine/common/stored.h"
 #include "retryd/policy.h"
 
-enum { RT_QUEUE_TITLE_MAX = 64 };
+#define RT_TOPIC_MARK '~'
+enum { RT_QUEUE_TITLE_MAX = 1 + RT_NAME_WORD_MAX /* a topic's, with its mark */ };
 
 typedef struct rt_metadata {
     rt_id id;    /* identity: subscriptions belong to it */
     rt_id jobs;  /* the list that holds its messages now; a purge gives it a new one */
     uint32_t max_post_bytes;      /* 0: the server's limit */
     uint32_t default_ttl_s;       /* 0: the server's default */
-    uint32_t default_delay_s;     /* 0: none, and posts' own delays are ignored, as Zaqar does */
+    uint32_t default_delay_s;     /* 0: the server's; where that is 0 too, posts' own delays are ignored, as Zaqar does */
     uint32_t max_claim_count;     /* 0: no dead-lettering */
     uint32_t dead_letter_ttl_s;   /* 0: keeps its own */
     rt_str dead_letter_queue;     /* empty: none */
@@ -22,6 +26,12 @@ typedef struct rt_metadata {
     rt_delivery_policy policy;
     rt_str json;                  /* the client's metadata object; "{}" at least */
 } rt_metadata;
+
+static inline bool rt_queue_is_topic(rt_str name) { return name.len > 0 && name.ptr[0] == RT_TOPIC_MARK; }
+/* The name as clients say it: without the mark. */
+static inline rt_str rt_queue_title(rt_str name) {
+    return rt_queue_is_topic(name) ? (rt_str){.ptr = name.ptr + 1, .len = name.len - 1} : name;
+}
 
 /* Stored form. encode: into the arena; ptr NULL: out of memory. decode lends strings from `value`; false: corrupt. */
 rt_str rt_metadata_encode(rt_arena *arena, const rt_metadata *m);

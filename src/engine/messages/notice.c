@@ -9,7 +9,7 @@ static void write_message(rt_buf *out, const rt_job *delivery, rt_str body, cons
     if (delivery->delay_s > 0) rt_buf_addf(out, ", \"delay\": %" PRIu16, delivery->delay_s);
     // A queue's name has no character that JSON would escape (letters, digits, '_', '-', '.').
     rt_buf_add(out, RT_STR(", \"Message_Type\": \"Notification\", \"queue_name\": \""));
-    rt_buf_add(out, s->queue_name);
+    rt_buf_add(out, rt_queue_title(s->queue_name));
     rt_buf_add(out, RT_STR("\"}"));
 }
 

@@ -14,6 +14,8 @@ typedef struct rt_token {
     rt_str project; /* "*": every project and the operators' pages */
 } rt_token;
 
+struct rt_limits; /* face/notifications/limits.h */
+
 typedef struct rt_api {
     rt_engine *engine;                        /* views, tag, metrics: the functions for any thread */
     bool (*submit)(void *ctx, rt_command *cmd, size_t bytes); /* any thread; false: full */
@@ -25,6 +27,7 @@ typedef struct rt_api {
     int64_t deadline_ms;                      /* what a suspended request has; 0: no end */
     const atomic_bool *stopping;              /* no request should wait any longer for something to come; NULL: never */
     bool require_confirmation;                /* notification.require_confirmation */
+    const struct rt_limits *limits;           /* the settings of the group transport */
     bool mail_relay;                          /* one is configured */
     rt_str orders_href;                       /* orders.host_href without a slash at the end; empty: not set */
     /* NULL: the URL's host may be a target. Otherwise why not (names the setting). For literal addresses. */

@@ -1,8 +1,9 @@
 #include "face/notifications/caller.h"
 
-#include <string.h>
+#include <inttypes.h>
 
 #include "engine/messages/metadata.h"
+#include "face/notifications/limits.h"
 #include "face/notifications/signature.h"
 
 /* ---- Accept -------------------------------------------------------------------------------------------------------- */
@@ -83,6 +84,23 @@ bool rt_client_id_parse(rt_str text, char out[RT_CLIENT_ID_LEN]) {
     return digits == RT_CLIENT_ID_LEN;
 }
 
+/* Where it need be no UUID, one that is counts as the same client in all its spellings nevertheless. */
+static bool take_any_client_id(rt_exchange *x, rt_str text, rt_caller *out) {
+    const rt_limits *limits = rt_limits_of(x);
+    char id[RT_CLIENT_ID_LEN];
+    if (text.len < limits->min_length_client_id || text.len > limits->max_length_client_id) {
+        const rt_str rule = rt_arena_printf(rt_exchange_arena(x), "Length of client id must be at least %" PRIu64
+                                            " and no greater than %" PRIu64 ".", limits->min_length_client_id,
+                                            limits->max_length_client_id);
+        if (rule.ptr == NULL) rt_zaqar_busy(x);
+        else rt_zaqar_refuse(x, 400, rule.ptr, (rt_str){0});
+        return false;
+    }
+    if (rt_client_id_parse(text, id)) text = (rt_str){.ptr = id, .len = sizeof id};
+    out->client_hash = rt_hash_str(text);
+    return true;
+}
+
 static bool take_client_id(rt_exchange *x, rt_caller *out) {
     rt_str text;
     char id[RT_CLIENT_ID_LEN];
@@ -90,6 +108,7 @@ static bool take_client_id(rt_exchange *x, rt_caller *out) {
         rt_zaqar_refuse(x, 400, "Missing header value", RT_STR("The \"Client-ID\" header is required."));
         return false;
     }
+    if (rt_limits_of(x)->client_id_uuid_safe[0] == 'o') return take_any_client_id(x, text, out);
     if (!rt_client_id_parse(text, id)) {
         rt_zaqar_refuse(x, 400, "Wrong UUID value", RT_STR("Malformed hexadecimal UUID."));
         return false;
@@ -100,13 +119,16 @@ static bool take_client_id(rt_exchange *x, rt_caller *out) {
 
 /* ---- project and queue --------------------------------------------------------------------------------------------- */
 
-bool rt_queue_name_is_valid(rt_str name) {
-    static const char ALLOWED[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
-    if (name.len == 0 || name.len > RT_QUEUE_TITLE_MAX) return false;
-    for (size_t i = 0; i < name.len; i++) {
-        if (name.ptr[i] == '\0' || strchr(ALLOWED, name.ptr[i]) == NULL) return false;
-    }
-    return true;
+bool rt_caller_is_about_topics(const rt_exchange *x) {
+    return rt_str_starts(rt_exchange_path(x), RT_STR("/v2/topics"));
+}
+
+rt_str rt_caller_path(const rt_exchange *x) {
+    enum { SLASHES = 3 }; // of "/v2/queues/q"
+    const rt_str path = rt_exchange_path(x);
+    size_t len = 0, slashes = 0;
+    while (len < path.len && (path.ptr[len] != '/' || ++slashes <= SLASHES)) len++;
+    return (rt_str){.ptr = path.ptr, .len = len};
 }
 
 static bool take_project(rt_exchange *x, rt_caller *out) {
@@ -122,9 +144,22 @@ static bool take_project(rt_exchange *x, rt_caller *out) {
 }
 
 static bool names_are_valid(rt_exchange *x, bool with_queue, const rt_caller *c) {
-    if (c->project.len <= RT_TENANT_MAX && (!with_queue || rt_queue_name_is_valid(c->queue))) return true;
-    rt_zaqar_refuse(x, 400, "Invalid queue identification",
-                    RT_STR("The format of the submitted queue name or project id is not valid."));
+    if (c->project.len <= RT_TENANT_MAX && (!with_queue || rt_name_is_word(c->queue))) return true;
+    if (rt_caller_is_about_topics(x)) {
+        rt_zaqar_refuse(x, 400, "Invalid topic identification",
+                        RT_STR("The format of the submitted topic name or project id is not valid."));
+    } else {
+        rt_zaqar_refuse(x, 400, "Invalid queue identification",
+                        RT_STR("The format of the submitted queue name or project id is not valid."));
+    }
+    return false;
+}
+
+static bool mark_topic(rt_exchange *x, bool with_queue, rt_caller *c) {
+    if (!with_queue || !rt_caller_is_about_topics(x)) return true;
+    c->queue = rt_arena_printf(rt_exchange_arena(x), "%c%.*s", RT_TOPIC_MARK, RT_STR_ARG(c->queue));
+    if (c->queue.ptr != NULL) return true;
+    rt_zaqar_busy(x);
     return false;
 }
 
@@ -167,5 +202,5 @@ static bool has_proper_type(rt_exchange *x) {
 bool rt_caller_admit(rt_exchange *x, bool with_queue, rt_caller *out) {
     *out = (rt_caller){.queue = with_queue ? rt_exchange_param(x, 0) : RT_STR_EMPTY};
     return is_let_in(x) && has_proper_type(x) && rt_caller_takes_json(x) && take_client_id(x, out) &&
-           take_project(x, out) && names_are_valid(x, with_queue, out);
+           take_project(x, out) && names_are_valid(x, with_queue, out) && mark_topic(x, with_queue, out);
 }

@@ -1,4 +1,4 @@
-/* caller.h: who asks, for which queue, and the checks that come before every request's own. */
+/* caller.h: who asks, for which queue or topic, and the checks that come before every request's own. */
 #ifndef RT_FACE_NOTIFICATIONS_CALLER_H
 #define RT_FACE_NOTIFICATIONS_CALLER_H
 #include "engine/messages/message_read.h"
@@ -8,20 +8,23 @@ enum { RT_CLIENT_ID_LEN = 32 };
 
 typedef struct rt_caller {
     rt_str project;
-    rt_str queue;         /* the route's first placeholder; empty where it has none */
+    rt_str queue;         /* the route's first placeholder, a topic's with its mark; empty where it has none */
     uint64_t client_hash; /* of the Client-ID's canonical form: the echo filter */
 } rt_caller;
 
 /* The checks in Zaqar's order: pre-signed URL, token, Content-Type, Accept, Client-ID, X-Project-ID, queue name.
- * False: it has replied. `with_queue`: the route's first placeholder is a queue. */
+ * False: it has replied. `with_queue`: the route's first placeholder is a queue or a topic. */
 bool rt_caller_admit(rt_exchange *x, bool with_queue, rt_caller *out);
+
+/* Is the request about topics? Their pages are those of queues under another path. */
+bool rt_caller_is_about_topics(const rt_exchange *x);
+/* "/v2/queues/q" or "/v2/topics/t": what hrefs begin with. Of a request that was admitted; lent from its path. */
+rt_str rt_caller_path(const rt_exchange *x);
 
 /* Its parts, for the pages that want no project and for tests. */
 bool rt_accept_admits_json(rt_str accept);
 /* Python's uuid.UUID(text): 32 hex digits; dashes anywhere, braces and "urn:uuid:" allowed. Lower case, no NUL. */
 bool rt_client_id_parse(rt_str text, char out[RT_CLIENT_ID_LEN]);
-/* [a-zA-Z0-9_.-], 1..64 */
-bool rt_queue_name_is_valid(rt_str name);
 /* Replies 406 and returns false when the client takes no JSON. */
 bool rt_caller_takes_json(rt_exchange *x);
 

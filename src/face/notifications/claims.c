@@ -6,18 +6,16 @@
 #include "face/notifications/caller.h"
 #include "face/notifications/render.h"
 
-enum {
-    TTL_S_DEFAULT = 300,
-    GRACE_S_DEFAULT = 60,
-    CLAIM_S_MIN = 60,
-    CLAIM_S_MAX = 43200
-};
-
 /* ---- ttl and grace -------------------------------------------------------------------------------------------------- */
 
 typedef struct terms {
     int64_t ttl_s, grace_s;
 } terms;
+
+static terms default_terms(const rt_exchange *x) {
+    const rt_limits *limits = rt_limits_of(x);
+    return (terms){(int64_t)limits->default_claim_ttl, (int64_t)limits->default_claim_grace};
+}
 
 /* Of the body; what it leaves out is the default. False: replied. */
 static bool take_terms(rt_exchange *x, terms *out) {
@@ -33,10 +31,10 @@ static bool take_terms(rt_exchange *x, terms *out) {
            rt_take_int_field(x, &scan.rows[1], "grace", &out->grace_s);
 }
 
-static bool is_in_range(rt_exchange *x, const char *name, int64_t seconds) {
-    if (seconds >= CLAIM_S_MIN && seconds <= CLAIM_S_MAX) return true;
-    rt_zaqar_bad_request(x, "The %s for a claim may not exceed %d seconds, and must be at least %d seconds long.", name,
-                         CLAIM_S_MAX, CLAIM_S_MIN);
+static bool is_in_range(rt_exchange *x, const char *name, int64_t seconds, uint64_t max) {
+    if (seconds >= RT_TTL_S_MIN && (uint64_t)seconds <= max) return true;
+    rt_zaqar_bad_request(x, "The %s for a claim may not exceed %" PRIu64 " seconds, and must be at least %d seconds long.",
+                         name, max, RT_TTL_S_MIN);
     return false;
 }
 
@@ -44,7 +42,6 @@ static bool is_in_range(rt_exchange *x, const char *name, int64_t seconds) {
 
 static void post_done(rt_exchange *x, rt_command *cmd) {
     const rt_claim_create *c = (const rt_claim_create *)cmd;
-    const rt_api *api = rt_api_of(x);
     if (cmd->code != RT_OK) {
         rt_zaqar_fail(x, cmd->code, "Claim could not be created.");
         return;
@@ -53,10 +50,10 @@ static void post_done(rt_exchange *x, rt_command *cmd) {
         rt_render_no_content(x);
         return;
     }
-    const rt_message_place place = {rt_engine_tag(api->engine), c->queue, api->now_ms()};
-    const rt_str location = rt_arena_printf(rt_exchange_arena(x), "/v2/queues/%.*s/claims/%s", RT_STR_ARG(c->queue),
+    const rt_message_place place = rt_message_place_of(x);
+    const rt_str location = rt_arena_printf(rt_exchange_arena(x), "%.*s/claims/%s", RT_STR_ARG(place.path),
                                             rt_id_format(place.tag, c->lease.id).s);
-    rt_exchange_set_header(x, "Location", location);
+    rt_exchange_set_header(x, RT_LOCATION, location);
     rt_buf body = {0};
     rt_buf_add(&body, RT_STR("{\"messages\": ["));
     for (uint32_t i = 0; i < c->count; i++) {
@@ -69,17 +66,19 @@ static void post_done(rt_exchange *x, rt_command *cmd) {
 
 void rt_claims_post(rt_exchange *x) {
     rt_caller caller;
-    terms asked = {TTL_S_DEFAULT, GRACE_S_DEFAULT};
-    int64_t limit = RT_PAGE_DEFAULT;
+    const rt_limits *limits = rt_limits_of(x);
+    const uint64_t max = limits->max_messages_per_claim_or_pop;
+    terms asked = default_terms(x);
+    int64_t limit = rt_page_default(max);
     bool given;
     if (!rt_caller_admit(x, true, &caller) || !rt_take_int(x, "limit", &limit, &given)) return;
     if (rt_exchange_body(x).len > 0 && !take_terms(x, &asked)) return;
-    if (!is_in_range(x, "TTL", asked.ttl_s)) return;
-    if (limit < 1 || limit > RT_LEASE_JOBS_MAX) {
-        rt_zaqar_bad_request(x, "Limit must be at least 1 and may not be greater than %d.", RT_LEASE_JOBS_MAX);
+    if (!is_in_range(x, "TTL", asked.ttl_s, limits->max_claim_ttl)) return;
+    if (!rt_is_page_size(limit, max)) {
+        rt_zaqar_bad_request(x, "Limit must be at least 1 and may not be greater than %" PRIu64 ".", max);
         return;
     }
-    if (!is_in_range(x, "grace", asked.grace_s)) return;
+    if (!is_in_range(x, "grace", asked.grace_s, limits->max_claim_grace)) return;
     rt_claim_create *c = rt_arena_alloc(rt_exchange_arena(x), sizeof *c);
     if (c == NULL) {
         rt_zaqar_busy(x);
@@ -121,11 +120,10 @@ static rt_code read_claim(rt_exchange *x, rt_view *view, const rt_caller *caller
 
 void rt_claims_get(rt_exchange *x) {
     static const char WHAT[] = "Claim could not be queried.";
-    const rt_api *api = rt_api_of(x);
     rt_caller caller;
     rt_view *view;
     if (!rt_caller_admit(x, true, &caller) || !rt_take_view(x, WHAT, &view)) return;
-    const rt_message_place place = {rt_engine_tag(api->engine), caller.queue, api->now_ms()};
+    const rt_message_place place = rt_message_place_of(x);
     rt_lease lease;
     rt_message messages[RT_LEASE_JOBS_MAX];
     uint32_t count;
@@ -143,7 +141,7 @@ void rt_claims_get(rt_exchange *x) {
         if (i > 0) rt_buf_add(&body, RT_STR(", "));
         rt_render_message(&body, &place, &messages[i], lease.id);
     }
-    rt_buf_addf(&body, "], \"href\": \"/v2/queues/%.*s/claims/%s\"}", RT_STR_ARG(caller.queue),
+    rt_buf_addf(&body, "], \"href\": \"%.*s/claims/%s\"}", RT_STR_ARG(place.path),
                 rt_id_format(place.tag, lease.id).s);
     rt_render_json(x, &body);
 }
@@ -157,16 +155,17 @@ static void patch_done(rt_exchange *x, rt_command *cmd) {
 
 void rt_claims_patch(rt_exchange *x) {
     rt_caller caller;
-    terms asked = {TTL_S_DEFAULT, GRACE_S_DEFAULT};
+    const rt_limits *limits = rt_limits_of(x);
+    terms asked = default_terms(x);
     if (!rt_caller_admit(x, true, &caller)) return;
     if (!rt_exchange_has_body(x)) {
         rt_zaqar_bad_body(x, "Request body can not be empty");
         return;
     }
-    if (!take_terms(x, &asked) || !is_in_range(x, "TTL", asked.ttl_s)) return;
+    if (!take_terms(x, &asked) || !is_in_range(x, "TTL", asked.ttl_s, limits->max_claim_ttl)) return;
     // Zaqar takes any grace here; more than its own maximum elsewhere makes no sense.
     if (asked.grace_s < 0) asked.grace_s = 0;
-    if (asked.grace_s > CLAIM_S_MAX) asked.grace_s = CLAIM_S_MAX;
+    if ((uint64_t)asked.grace_s > limits->max_claim_grace) asked.grace_s = (int64_t)limits->max_claim_grace;
     rt_id id;
     if (!take_claim_id(x, &id)) {
         refuse_unknown(x, caller.queue, caller.project);

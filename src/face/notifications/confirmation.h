@@ -6,9 +6,14 @@
 
 typedef enum rt_confirmation_kind { RT_CONFIRMATION_ASK, RT_CONFIRMATION_GOODBYE } rt_confirmation_kind;
 
-/* The JSON that is posted to the subscriber, in the arena: what it is asked, and the pre-signed URL (valid until
- * `expires_ms`) by which it answers. ptr NULL: out of memory. */
-rt_str rt_confirmation_write(const rt_api *api, rt_confirmation_kind kind, rt_str project, rt_str queue, rt_id subscription,
-                             int64_t expires_ms, rt_arena *arena);
+typedef struct rt_confirmation {
+    rt_confirmation_kind kind;
+    rt_str project, queue, path; /* path: rt_caller_path */
+    rt_id subscription;
+    int64_t expires_ms;          /* of the pre-signed URL by which the subscriber answers */
+} rt_confirmation;
+
+/* The JSON that is posted to the subscriber, in the arena: what it is asked, and that URL. ptr NULL: out of memory. */
+rt_str rt_confirmation_write(const rt_api *api, const rt_confirmation *c, rt_arena *arena);
 
 #endif

@@ -1,5 +1,8 @@
 #include "face/notifications/errors.h"
 
+#include <string.h>
+
+#include "face/notifications/caller.h"
 #include "json/tree.h"
 
 static const char RETRY_AFTER_S[] = "5";
@@ -54,7 +57,12 @@ void rt_zaqar_fail(rt_exchange *x, rt_code code, const char *what) {
         return;
     }
     rt_exchange_set_header(x, "Retry-After", rt_str_of(RETRY_AFTER_S));
-    const rt_str text = rt_arena_printf(rt_exchange_arena(x), "%s Please try again in a few seconds.", what);
+    // What is said of queues holds for topics: "Topics could not be listed."
+    static const char QUEUE[] = "Queue";
+    const size_t skip = sizeof QUEUE - 1;
+    const bool topic = rt_caller_is_about_topics(x) && strncmp(what, QUEUE, skip) == 0;
+    const rt_str text = rt_arena_printf(rt_exchange_arena(x), "%s%s Please try again in a few seconds.",
+                                        topic ? "Topic" : "", topic ? what + skip : what);
     rt_zaqar_refuse(x, 503, "Service temporarily unavailable", text);
 }
 

@@ -58,10 +58,21 @@ void rt_messages_delete_one(rt_exchange *x) {
 
 static void delete_many_done(rt_exchange *x, rt_command *cmd) {
     if (cmd->code == RT_OK) rt_render_no_content(x);
+    else if (cmd->code == RT_E_FENCED) refuse_delete(x, ((const rt_messages_delete *)cmd)->refusal);
     else rt_zaqar_fail(x, cmd->code, "Messages could not be deleted.");
 }
 
-static void delete_many(rt_exchange *x, const rt_caller *caller, const rt_str *ids, size_t count) {
+/* Those that are ids of ours; the others name nothing. */
+static uint32_t parse_ids(uint32_t tag, const rt_str *texts, size_t count, rt_id out[RT_MESSAGES_PER_REQUEST_MAX]) {
+    uint32_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (rt_id_parse(tag, texts[i], &out[kept])) kept++;
+    }
+    return kept;
+}
+
+static void delete_many(rt_exchange *x, const rt_caller *caller, const rt_str *ids, size_t count, const rt_str *claims,
+                        size_t claims_count) {
     const uint32_t tag = rt_engine_tag(rt_api_of(x)->engine);
     rt_messages_delete *c = rt_arena_alloc(rt_exchange_arena(x), sizeof *c);
     if (c == NULL) {
@@ -71,9 +82,9 @@ static void delete_many(rt_exchange *x, const rt_caller *caller, const rt_str *i
     rt_messages_delete_init(c);
     c->tenant = caller->project;
     c->queue = caller->queue;
-    for (size_t i = 0; i < count; i++) {
-        if (rt_id_parse(tag, ids[i], &c->ids[c->count])) c->count++;
-    }
+    c->count = parse_ids(tag, ids, count, c->ids);
+    c->has_claims = claims_count > 0;
+    c->claims_count = parse_ids(tag, claims, claims_count, c->claims);
     rt_api_submit(x, &c->cmd, sizeof *c, delete_many_done, rt_zaqar_busy);
 }
 
@@ -120,21 +131,29 @@ void rt_messages_delete_or_pop(rt_exchange *x) {
     int64_t limit = 0;
     bool pops;
     if (!rt_caller_admit(x, true, &caller)) return;
-    rt_str ids[MAX];
+    const rt_limits *limits = rt_limits_of(x);
+    rt_str ids[MAX], claims[MAX];
     const size_t count = rt_query_list(x, "ids", ids, MAX);
+    const bool by_claims = limits->message_delete_with_claim_id;
+    const size_t claims_count = by_claims ? rt_query_list(x, "claim_ids", claims, MAX) : 0;
     if (!rt_take_int(x, "pop", &limit, &pops)) return;
     if (pops && count > 0) {
         rt_zaqar_bad_request(x, "pop and id params cannot be present together in the delete request.");
     } else if (!pops && count == 0) {
         rt_zaqar_bad_request(x, "The request should have either \"ids\" or \"pop\" parameter in the request, "
                              "to be able to delete.");
-    } else if (pops && (limit < 1 || limit > MAX)) {
-        rt_zaqar_bad_request(x, "Pop value must be at least 1 and may not be greater than %d.", MAX);
-    } else if (count > MAX) {
-        rt_zaqar_bad_request(x, "ids parameter should have at least 1 and not greater than %d values.", MAX);
+    } else if (by_claims && (count > 0) != (claims_count > 0)) {
+        rt_zaqar_bad_request(x, "The request should have both \"ids\" and \"claim_ids\" parameter in the request when "
+                             "message_delete_with_claim_id is True.");
+    } else if (pops && !rt_is_page_size(limit, limits->max_messages_per_claim_or_pop)) {
+        rt_zaqar_bad_request(x, "Pop value must be at least 1 and may not be greater than %" PRIu64 ".",
+                             limits->max_messages_per_claim_or_pop);
+    } else if (count > limits->max_messages_per_page || claims_count > MAX) {
+        rt_zaqar_bad_request(x, "ids parameter should have at least 1 and not greater than %" PRIu64 " values.",
+                             limits->max_messages_per_page);
     } else if (pops) {
         pop(x, &caller, (uint32_t)limit);
     } else {
-        delete_many(x, &caller, ids, count);
+        delete_many(x, &caller, ids, count, claims, claims_count);
     }
 }

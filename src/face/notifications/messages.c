@@ -1,5 +1,7 @@
 #include "face/notifications/messages.h"
 
+#include <inttypes.h>
+
 #include "face/common/query.h"
 #include "face/notifications/caller.h"
 #include "face/notifications/render.h"
@@ -7,15 +9,11 @@
 static const char WHAT_LIST[] = "Messages could not be listed.";
 static const char WHAT_GET[] = "Message could not be retrieved.";
 
-static rt_message_place place_of(const rt_exchange *x, const rt_caller *caller) {
-    const rt_api *api = rt_api_of(x);
-    return (rt_message_place){.tag = rt_engine_tag(api->engine), .queue = caller->queue, .now_ms = api->now_ms()};
-}
-
-static bool is_page_size(int64_t limit) { return limit >= 1 && limit <= RT_PAGE_MAX; }
+_Static_assert((int)RT_PAGE_MAX == (int)RT_MESSAGES_PER_REQUEST_MAX, "a page has room for all that one request may name");
 
 static void refuse_limit(rt_exchange *x) {
-    rt_zaqar_bad_request(x, "Limit must be at least 1 and may not be greater than %d.", RT_PAGE_MAX);
+    rt_zaqar_bad_request(x, "Limit must be at least 1 and may not be greater than %" PRIu64 ".",
+                         rt_limits_of(x)->max_messages_per_page);
 }
 
 /* ---- a page --------------------------------------------------------------------------------------------------------- */
@@ -28,14 +26,15 @@ typedef struct listing {
 } listing;
 
 static bool take_listing(rt_exchange *x, listing *l) {
-    *l = (listing){.marker = RT_STR_EMPTY, .limit = RT_PAGE_DEFAULT};
+    const uint64_t max = rt_limits_of(x)->max_messages_per_page;
+    *l = (listing){.marker = RT_STR_EMPTY, .limit = rt_page_default(max)};
     l->given_marker = rt_query_str(x, "marker", &l->marker) == RT_QUERY_FOUND;
     if (!rt_take_int(x, "limit", &l->limit, &l->given_limit) || !rt_take_bool(x, "echo", &l->echo, &l->given_echo) ||
         !rt_take_bool(x, "include_claimed", &l->include_claimed, &l->given_include_claimed) ||
         !rt_take_bool(x, "include_delayed", &l->include_delayed, &l->given_include_delayed)) {
         return false;
     }
-    if (is_page_size(l->limit)) return true;
+    if (rt_is_page_size(l->limit, max)) return true;
     refuse_limit(x);
     return false;
 }
@@ -69,7 +68,8 @@ static rt_code read_page(rt_exchange *x, rt_view *view, const rt_caller *caller,
     const rt_code code = rt_read_metadata(view, arena, caller->project, caller->queue, &metadata, &version);
     if (code != RT_OK) return code == RT_E_ABSENT ? RT_OK : code;
     // Where a queue has no delays Zaqar always includes delayed messages, and says so in the link.
-    if (metadata.default_delay_s == 0) l->include_delayed = l->given_include_delayed = true;
+    const bool delays = metadata.default_delay_s > 0 || rt_limits_of(x)->default_message_delay > 0;
+    if (!delays) l->include_delayed = l->given_include_delayed = true;
     range.include_delayed = l->include_delayed;
     range.jobs = metadata.jobs;
     return rt_read_messages(view, arena, &range, out, count);
@@ -90,7 +90,7 @@ static void list_page(rt_exchange *x, const rt_caller *caller) {
     listing l;
     rt_view *view;
     if (!take_listing(x, &l) || !rt_take_view(x, WHAT_LIST, &view)) return;
-    const rt_message_place place = place_of(x, caller);
+    const rt_message_place place = rt_message_place_of(x);
     rt_message messages[RT_PAGE_MAX];
     uint32_t count;
     const rt_code code = read_page(x, view, caller, &l, place.now_ms, messages, &count);
@@ -99,7 +99,7 @@ static void list_page(rt_exchange *x, const rt_caller *caller) {
         write_messages(&body, view, &place, messages, count);
         const rt_id_text last = rt_id_format(place.tag, count == 0 ? 0 : messages[count - 1].job.id);
         rt_link link = make_link(&l, rt_str_of(last.s));
-        const rt_str path = rt_arena_printf(rt_exchange_arena(x), "/v2/queues/%.*s/messages", RT_STR_ARG(caller->queue));
+        const rt_str path = rt_arena_printf(rt_exchange_arena(x), "%.*s/messages", RT_STR_ARG(place.path));
         rt_buf_add(&body, RT_STR(", "));
         rt_link_write(&body, &link, path, count > 0);
         rt_buf_add_char(&body, '}');
@@ -124,14 +124,15 @@ static void refuse_unknown_ids(rt_exchange *x, const rt_caller *caller, const rt
         rt_render_python_str(&list, ids[i]);
     }
     rt_zaqar_not_found(x, "No messages with IDs: [%.*s] found in the queue %.*s for project %.*s.",
-                       RT_STR_ARG(rt_buf_str(&list)), RT_STR_ARG(caller->queue), RT_STR_ARG(caller->project));
+                       RT_STR_ARG(rt_buf_str(&list)), RT_STR_ARG(rt_queue_title(caller->queue)),
+                       RT_STR_ARG(caller->project));
     rt_buf_deinit(&list);
 }
 
 static void list_by_ids(rt_exchange *x, const rt_caller *caller, const rt_str *ids, size_t ids_count) {
     rt_view *view;
     if (!rt_take_view(x, WHAT_GET, &view)) return;
-    const rt_message_place place = place_of(x, caller);
+    const rt_message_place place = rt_message_place_of(x);
     rt_message messages[RT_PAGE_MAX];
     uint32_t count = 0;
     rt_metadata metadata;
@@ -161,7 +162,7 @@ void rt_messages_list(rt_exchange *x) {
     rt_str ids[RT_MESSAGES_PER_REQUEST_MAX];
     const size_t count = rt_query_list(x, "ids", ids, RT_MESSAGES_PER_REQUEST_MAX);
     if (count == 0) list_page(x, &caller);
-    else if (count > RT_MESSAGES_PER_REQUEST_MAX) refuse_limit(x);
+    else if (count > rt_limits_of(x)->max_messages_per_page) refuse_limit(x);
     else list_by_ids(x, &caller, ids, count);
 }
 
@@ -169,7 +170,7 @@ void rt_messages_get(rt_exchange *x) {
     rt_caller caller;
     rt_view *view;
     if (!rt_caller_admit(x, true, &caller) || !rt_take_view(x, WHAT_GET, &view)) return;
-    const rt_message_place place = place_of(x, &caller);
+    const rt_message_place place = rt_message_place_of(x);
     const rt_str id = rt_exchange_param(x, 1);
     rt_metadata metadata;
     uint64_t version;
@@ -185,7 +186,7 @@ void rt_messages_get(rt_exchange *x) {
         rt_render_json(x, &body);
     } else if (code == RT_E_ABSENT) {
         rt_zaqar_not_found(x, "Message %.*s does not exist in queue %.*s for project %.*s", RT_STR_ARG(id),
-                           RT_STR_ARG(caller.queue), RT_STR_ARG(caller.project));
+                           RT_STR_ARG(rt_queue_title(caller.queue)), RT_STR_ARG(caller.project));
     } else {
         rt_zaqar_fail(x, code, WHAT_GET);
     }

@@ -17,6 +17,7 @@ typedef struct listing {
     int64_t limit;
     bool detailed, with_count;
     bool given_marker, given_limit, given_detailed, given_name, given_with_count;
+    rt_metadata_shown shown;
     struct { rt_str key, value; } filters[FILTERS_MAX]; /* on metadata */
     size_t filters_count;
 } listing;
@@ -25,7 +26,7 @@ typedef struct listing {
 typedef struct page {
     const listing *asked;
     rt_buf rows;
-    char last[RT_QUEUE_TITLE_MAX];
+    char last[RT_NAME_WORD_MAX];
     size_t last_len;
     int64_t count;
     bool failed;
@@ -49,7 +50,9 @@ static void take_filters(rt_exchange *x, listing *l) {
 }
 
 static bool take_listing(rt_exchange *x, listing *l) {
-    *l = (listing){.marker = RT_STR_EMPTY, .name = RT_STR_EMPTY, .limit = RT_PAGE_DEFAULT};
+    const uint64_t max = rt_limits_of(x)->max_queues_per_page;
+    *l = (listing){.marker = RT_STR_EMPTY, .name = RT_STR_EMPTY, .limit = rt_page_default(max),
+                   .shown = rt_metadata_shown_of(x)};
     l->given_marker = takes(x, "marker", &l->marker);
     l->given_name = takes(x, "name", &l->name);
     if (!rt_take_int(x, "limit", &l->limit, &l->given_limit) ||
@@ -58,8 +61,8 @@ static bool take_listing(rt_exchange *x, listing *l) {
         return false;
     }
     take_filters(x, l);
-    if (l->limit >= 1 && l->limit <= RT_PAGE_MAX) return true;
-    rt_zaqar_bad_request(x, "Limit must be at least 1 and no greater than %d.", RT_PAGE_MAX);
+    if (rt_is_page_size(l->limit, max)) return true;
+    rt_zaqar_bad_request(x, "Limit must be at least 1 and no greater than %" PRIu64 ".", max);
     return false;
 }
 
@@ -89,32 +92,49 @@ static bool passes_filters(const listing *l, rt_str stored) {
     return all;
 }
 
-static bool is_wanted(const listing *l, rt_str queue, const rt_metadata *m) {
-    if (l->name.len > 0 && memmem(queue.ptr, queue.len, l->name.ptr, l->name.len) == NULL) return false;
+static const char *noun_of(const listing *l) { return l->shown.of_topic ? "topics" : "queues"; }
+
+static bool is_wanted(const listing *l, rt_str title, const rt_metadata *m) {
+    if (l->name.len > 0 && memmem(title.ptr, title.len, l->name.ptr, l->name.len) == NULL) return false;
     return passes_filters(l, m->json);
 }
 
-static bool add_row(void *ctx, rt_str queue, const rt_metadata *m) {
+/* Queues come first, so a list of them ends with the first topic. */
+static bool is_over(const listing *l, rt_str name) { return rt_queue_is_topic(name) != l->shown.of_topic; }
+
+static bool add_row(void *ctx, rt_str name, const rt_metadata *m) {
     page *p = ctx;
-    if (!is_wanted(p->asked, queue, m)) return true;
+    const rt_str title = rt_queue_title(name);
+    if (is_over(p->asked, name)) return false;
+    if (!is_wanted(p->asked, title, m)) return true;
     if (p->count > 0) rt_buf_add(&p->rows, RT_STR(", "));
-    rt_buf_addf(&p->rows, "{\"name\": \"%.*s\", \"href\": \"/v2/queues/%.*s\"", RT_STR_ARG(queue), RT_STR_ARG(queue));
+    rt_buf_addf(&p->rows, "{\"name\": \"%.*s\", \"href\": \"/v2/%s/%.*s\"", RT_STR_ARG(title), noun_of(p->asked),
+                RT_STR_ARG(title));
     if (p->asked->detailed) {
         rt_buf_add(&p->rows, RT_STR(", \"metadata\": "));
-        p->failed = !rt_metadata_write(&p->rows, m->json);
+        p->failed = !rt_metadata_write(&p->rows, m->json, p->asked->shown);
     }
     rt_buf_add_char(&p->rows, '}');
-    RT_ASSERT(queue.len <= sizeof p->last);
-    memcpy(p->last, queue.ptr, queue.len);
-    p->last_len = queue.len;
+    RT_ASSERT(title.len <= sizeof p->last);
+    memcpy(p->last, title.ptr, title.len);
+    p->last_len = title.len;
     p->count++;
     return !p->failed && p->count < p->asked->limit;
 }
 
-static bool count_row(void *ctx, rt_str queue, const rt_metadata *m) {
+static bool count_row(void *ctx, rt_str name, const rt_metadata *m) {
     page *p = ctx;
-    if (is_wanted(p->asked, queue, m)) p->count++;
+    if (is_over(p->asked, name)) return false;
+    if (is_wanted(p->asked, rt_queue_title(name), m)) p->count++;
     return true;
+}
+
+/* Behind which name a listing begins: the mark alone stands before the first topic. */
+static rt_str begin_behind(rt_exchange *x, const listing *l, rt_str marker) {
+    static const char MARK[] = {RT_TOPIC_MARK};
+    if (!l->shown.of_topic) return marker;
+    if (marker.len == 0) return (rt_str){.ptr = MARK, .len = sizeof MARK};
+    return rt_arena_printf(rt_exchange_arena(x), "%c%.*s", RT_TOPIC_MARK, RT_STR_ARG(marker));
 }
 
 /* ---- the reply ------------------------------------------------------------------------------------------------------ */
@@ -140,8 +160,9 @@ void rt_queues_list(rt_exchange *x) {
     rt_view *view;
     if (!rt_caller_admit(x, false, &caller) || !take_listing(x, &asked) || !rt_take_view(x, WHAT, &view)) return;
     page p = {.asked = &asked}, all = {.asked = &asked};
-    rt_code code = rt_read_queues(view, caller.project, asked.marker, add_row, &p);
-    if (code == RT_OK && asked.with_count) code = rt_read_queues(view, caller.project, RT_STR_EMPTY, count_row, &all);
+    const rt_str first = begin_behind(x, &asked, RT_STR_EMPTY), behind = begin_behind(x, &asked, asked.marker);
+    rt_code code = behind.ptr == NULL ? RT_E_NOMEM : rt_read_queues(view, caller.project, behind, add_row, &p);
+    if (code == RT_OK && asked.with_count) code = rt_read_queues(view, caller.project, first, count_row, &all);
     rt_view_close(view);
     if (code == RT_OK && p.failed) code = RT_E_NOMEM;
     if (code != RT_OK) {
@@ -150,11 +171,11 @@ void rt_queues_list(rt_exchange *x) {
         return;
     }
     rt_buf body = {0};
-    rt_buf_add(&body, RT_STR("{\"queues\": ["));
+    rt_buf_addf(&body, "{\"%s\": [", noun_of(&asked));
     rt_buf_add(&body, rt_buf_str(&p.rows));
     rt_buf_add(&body, RT_STR("], "));
     rt_link link = make_link(&p);
-    rt_link_write(&body, &link, RT_STR("/v2/queues"), p.count > 0);
+    rt_link_write(&body, &link, asked.shown.of_topic ? RT_STR("/v2/topics") : RT_STR("/v2/queues"), p.count > 0);
     if (all.count > 0) rt_buf_addf(&body, ", \"count\": %" PRId64, all.count);
     rt_buf_add_char(&body, '}');
     if (p.rows.failed) body.failed = true;

@@ -1,8 +1,10 @@
 #include "face/notifications/queue_metadata.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "face/notifications/caller.h"
 #include "json/policy_json.h"
 #include "json/tree.h"
 
@@ -10,23 +12,27 @@
 
 typedef struct reserved {
     const char *key;
-    int64_t min, max;
-    size_t offset;         /* of a uint32_t in rt_metadata */
-    const char *range_text; /* NULL: any integer; what is below 0 counts as 0 */
+    int64_t min;
+    size_t max_offset;              /* of the largest in rt_limits */
+    size_t offset;                  /* of a uint32_t in rt_metadata */
+    const char *before, *after_max; /* the rule in Zaqar's words; NULL: any integer; what is below 0 counts as 0 */
 } reserved;
 
+#define LIMIT(field) offsetof(rt_limits, field)
+#define STORED(field) offsetof(rt_metadata, field)
 static const reserved INTEGERS[] = {
-    {"_default_message_ttl", RT_TTL_S_MIN, RT_TTL_S_MAX, offsetof(rt_metadata, default_ttl_s),
-     "_default_message_ttl can not exceed 1209600 seconds, and must be at least 60 seconds long."},
-    {"_max_messages_post_size", 1, RT_POST_BYTES_MAX, offsetof(rt_metadata, max_post_bytes),
-     "_max_messages_post_size can not exceed 262144,  and must be at least greater than 0."},
-    {"_max_claim_count", 0, UINT32_MAX, offsetof(rt_metadata, max_claim_count), NULL},
-    {"_dead_letter_queue_messages_ttl", RT_TTL_S_MIN, RT_TTL_S_MAX, offsetof(rt_metadata, dead_letter_ttl_s),
-     "The TTL for a message may not exceed 1209600 seconds, and must be at least 60 seconds long."},
-    {"_default_message_delay", 0, RT_DELAY_S_MAX_ZAQAR, offsetof(rt_metadata, default_delay_s),
-     "The TTL can not exceed 900 seconds, and must be at least 0 seconds long."},
+    {"_default_message_ttl", RT_TTL_S_MIN, LIMIT(max_message_ttl), STORED(default_ttl_s),
+     "_default_message_ttl can not exceed ", " seconds, and must be at least 60 seconds long."},
+    {"_max_messages_post_size", 1, LIMIT(max_messages_post_size), STORED(max_post_bytes),
+     "_max_messages_post_size can not exceed ", ",  and must be at least greater than 0."},
+    {"_max_claim_count", 0, 0, STORED(max_claim_count), NULL, NULL},
+    {"_dead_letter_queue_messages_ttl", RT_TTL_S_MIN, LIMIT(max_message_ttl), STORED(dead_letter_ttl_s),
+     "The TTL for a message may not exceed ", " seconds, and must be at least 60 seconds long."},
+    {"_default_message_delay", 0, LIMIT(max_message_delay), STORED(default_delay_s),
+     "The TTL can not exceed ", " seconds, and must be at least 0 seconds long."},
 };
 enum { INTEGERS_COUNT = sizeof INTEGERS / sizeof *INTEGERS };
+_Static_assert((int)RT_TTL_S_MIN == 60, "as the rules have it");
 
 /* Python's int: true is 1, false and 0.0 are 0. */
 static bool as_integer(const json_t *v, int64_t *out) {
@@ -37,33 +43,28 @@ static bool as_integer(const json_t *v, int64_t *out) {
     return true;
 }
 
-static rt_code take_integer(const reserved *r, const json_t *json, rt_arena *a, rt_metadata *out, rt_str *why) {
+static rt_code take_integer(const reserved *r, const json_t *json, const rt_limits *limits, rt_arena *a, rt_metadata *out,
+                            rt_str *why) {
     const json_t *v = json_object_get(json, r->key);
     if (v == NULL || json_is_null(v)) return RT_OK;
     int64_t value;
+    uint64_t max = UINT32_MAX;
     if (!as_integer(v, &value)) return rt_json_refuse(why, rt_arena_printf(a, "%s must be integer.", r->key));
-    if (r->range_text == NULL) {
+    if (r->before == NULL) {
         if (value < r->min) value = r->min;
-        if (value > r->max) value = r->max;
+        if ((uint64_t)value > max) value = (int64_t)max;
+    } else {
+        memcpy(&max, (const char *)limits + r->max_offset, sizeof max);
+        if (value < r->min || (uint64_t)value > max) {
+            return rt_json_refuse(why, rt_arena_printf(a, "%s%" PRIu64 "%s", r->before, max, r->after_max));
+        }
     }
-    if (value < r->min || value > r->max) return rt_json_refuse(why, rt_str_of(r->range_text));
     const uint32_t stored = (uint32_t)value;
     memcpy((char *)out + r->offset, &stored, sizeof stored);
     return RT_OK;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------------------------------ */
-
-bool rt_metadata_is_reserved(const char *key) {
-    static const char *const OTHERS[] = {"_dead_letter_queue", "_enable_encrypt_messages", "_retry_policy", "_flavor"};
-    for (size_t i = 0; i < INTEGERS_COUNT; i++) {
-        if (strcmp(key, INTEGERS[i].key) == 0) return true;
-    }
-    for (size_t i = 0; i < sizeof OTHERS / sizeof *OTHERS; i++) {
-        if (strcmp(key, OTHERS[i]) == 0) return true;
-    }
-    return false;
-}
 
 rt_code rt_retry_policy_take(const json_t *json, rt_arena *arena, bool *given, rt_delivery_policy *out, rt_str *why) {
     const json_t *policy = json_object_get(json, "_retry_policy");
@@ -74,10 +75,10 @@ rt_code rt_retry_policy_take(const json_t *json, rt_arena *arena, bool *given, r
     return code;
 }
 
-rt_code rt_metadata_from_json(const json_t *json, rt_arena *arena, rt_metadata *out, rt_str *why) {
+rt_code rt_metadata_from_json(const json_t *json, const rt_limits *limits, rt_arena *arena, rt_metadata *out, rt_str *why) {
     *out = (rt_metadata){0};
     for (size_t i = 0; i < INTEGERS_COUNT; i++) {
-        const rt_code code = take_integer(&INTEGERS[i], json, arena, out, why);
+        const rt_code code = take_integer(&INTEGERS[i], json, limits, arena, out, why);
         if (code != RT_OK) return code;
     }
     const json_t *encrypt = json_object_get(json, "_enable_encrypt_messages");
@@ -102,31 +103,55 @@ rt_code rt_metadata_from_json(const json_t *json, rt_arena *arena, rt_metadata *
 
 /* ---- as clients see it ---------------------------------------------------------------------------------------------- */
 
-static bool set_default(json_t *json, const char *key, json_t *value) {
-    if (!rt_json_is_truthy(json_object_get(json, key))) return json_object_set_new(json, key, value) == 0;
-    json_decref(value);
-    return true;
+enum { POST_SIZE, MESSAGE_TTL, MESSAGE_DELAY, DEAD_LETTERS, DEAD_LETTERS_TTL, CLAIM_COUNT, ENCRYPT, SHOWN_COUNT,
+       SHOWN_OF_TOPICS = DEAD_LETTERS };
+static const char *const SHOWN[SHOWN_COUNT] = {
+    [POST_SIZE] = "_max_messages_post_size",
+    [MESSAGE_TTL] = "_default_message_ttl",
+    [MESSAGE_DELAY] = "_default_message_delay",
+    [DEAD_LETTERS] = "_dead_letter_queue",
+    [DEAD_LETTERS_TTL] = "_dead_letter_queue_messages_ttl",
+    [CLAIM_COUNT] = "_max_claim_count",
+    [ENCRYPT] = "_enable_encrypt_messages",
+};
+
+static bool is_among(const char *key, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(key, SHOWN[i]) == 0) return true;
+    }
+    return false;
 }
 
-static bool write_tree(rt_buf *out, const json_t *stored) {
+bool rt_metadata_is_reserved(const char *key) { return is_among(key, SHOWN_COUNT); }
+bool rt_metadata_is_reserved_of_topics(const char *key) { return is_among(key, SHOWN_OF_TOPICS); }
+
+rt_metadata_shown rt_metadata_shown_of(const rt_exchange *x) {
+    return (rt_metadata_shown){rt_limits_of(x), rt_caller_is_about_topics(x)};
+}
+
+static json_t *preset_of(size_t i, const rt_limits *limits) {
+    if (i == POST_SIZE) return json_integer((json_int_t)limits->max_messages_post_size);
+    if (i == MESSAGE_TTL) return json_integer((json_int_t)limits->default_message_ttl);
+    if (i == MESSAGE_DELAY) return json_integer((json_int_t)limits->default_message_delay);
+    return i == ENCRYPT ? json_false() : json_null();
+}
+
+static bool write_tree(rt_buf *out, const json_t *stored, rt_metadata_shown shown) {
     json_t *json = json_deep_copy(stored);
-    const bool whole = json != NULL &&
-                       set_default(json, "_max_messages_post_size", json_integer(RT_POST_BYTES_MAX)) &&
-                       set_default(json, "_default_message_ttl", json_integer(RT_TTL_S_DEFAULT)) &&
-                       set_default(json, "_default_message_delay", json_integer(0)) &&
-                       set_default(json, "_dead_letter_queue", json_null()) &&
-                       set_default(json, "_dead_letter_queue_messages_ttl", json_null()) &&
-                       set_default(json, "_max_claim_count", json_null()) &&
-                       set_default(json, "_enable_encrypt_messages", json_false());
+    bool whole = json != NULL;
+    for (size_t i = 0; i < (shown.of_topic ? SHOWN_OF_TOPICS : SHOWN_COUNT) && whole; i++) {
+        if (rt_json_is_truthy(json_object_get(json, SHOWN[i]))) continue;
+        whole = json_object_set_new(json, SHOWN[i], preset_of(i, shown.limits)) == 0;
+    }
     if (whole) rt_json_write(out, json);
     json_decref(json);
     return whole;
 }
 
-bool rt_metadata_write(rt_buf *out, rt_str stored) {
+bool rt_metadata_write(rt_buf *out, rt_str stored, rt_metadata_shown shown) {
     json_t *json;
     if (rt_json_parse(stored, &json) != RT_JSON_FINE) return false;
-    const bool whole = json_is_object(json) && write_tree(out, json);
+    const bool whole = json_is_object(json) && write_tree(out, json, shown);
     json_decref(json);
     return whole;
 }

@@ -1,3 +1,4 @@
+#include <inttypes.h>
 
 #include "engine/messages/message_queue.h"
 #include "face/notifications/caller.h"
@@ -7,6 +8,7 @@
 #include "json/patch.h"
 
 enum { TRIES_MAX = 5 };
+#define TOO_LARGE "Queue metadata is too large. Max size: %" PRIu64
 static const char WHAT[] = "Queue could not be updated.";
 
 /* A patch under way: read, patched and replaced if nobody was faster, else once more. */
@@ -19,7 +21,7 @@ typedef struct patching {
 static bool has_patch_type(rt_exchange *x) {
     rt_str type;
     if (rt_exchange_header(x, "Content-Type", &type) &&
-        rt_str_eq_nocase(type, RT_STR("application/openstack-messaging-v2.0-json-patch"))) {
+        rt_str_eq(type, RT_STR("application/openstack-messaging-v2.0-json-patch"))) {
         return true;
     }
     rt_zaqar_refuse(x, 415, "415 Unsupported Media Type",
@@ -30,7 +32,7 @@ static bool has_patch_type(rt_exchange *x) {
 
 static void reply_metadata(rt_exchange *x, rt_command *cmd) {
     rt_buf body = {0};
-    if (rt_metadata_write(&body, ((const rt_queue_replace *)cmd)->like.json)) {
+    if (rt_metadata_write(&body, ((const rt_queue_replace *)cmd)->like.json, rt_metadata_shown_of(x))) {
         rt_render_json(x, &body);
         return;
     }
@@ -53,10 +55,13 @@ static rt_code patch_stored(rt_exchange *x, const rt_patch *patch, rt_str stored
     rt_arena *arena = rt_exchange_arena(x);
     json_t *json;
     if (rt_json_parse(stored, &json) != RT_JSON_FINE) return RT_E_CORRUPT;
-    rt_code code = rt_patch_apply(patch, json, rt_metadata_is_reserved, arena, why);
-    if (code == RT_OK) code = rt_metadata_from_json(json, arena, out, why);
-    if (code == RT_OK && out->json.len > RT_METADATA_BYTES_MAX) {
-        *why = rt_arena_printf(arena, "Queue metadata is too large. Max size: %d", RT_METADATA_BYTES_MAX);
+    const rt_limits *limits = rt_limits_of(x);
+    rt_code code = rt_patch_apply(patch, json, rt_caller_is_about_topics(x) ? rt_metadata_is_reserved_of_topics
+                                                                            : rt_metadata_is_reserved, arena, why);
+    if (code == RT_OK) code = rt_metadata_from_json(json, limits, arena, out, why);
+    // What is there already may be larger as it is written than as it was sent; it may shrink, and stay.
+    if (code == RT_OK && out->json.len > limits->max_queue_metadata && out->json.len > stored.len) {
+        *why = rt_arena_printf(arena, TOO_LARGE, limits->max_queue_metadata);
         code = RT_E_INVALID;
     }
     json_decref(json);
@@ -71,8 +76,8 @@ static bool read_stored(rt_exchange *x, patching *p, rt_metadata *stored) {
     rt_view_close(view);
     if (code == RT_OK) return true;
     if (code == RT_E_ABSENT) {
-        rt_zaqar_not_found(x, "Queue %.*s does not exist for project %.*s", RT_STR_ARG(p->queue),
-                           RT_STR_ARG(p->project));
+        rt_zaqar_not_found(x, "%s %.*s does not exist for project %.*s", rt_queue_is_topic(p->queue) ? "Topic" : "Queue",
+                           RT_STR_ARG(rt_queue_title(p->queue)), RT_STR_ARG(p->project));
     } else {
         rt_zaqar_fail(x, code, WHAT);
     }
@@ -111,12 +116,13 @@ static void try_patch(rt_exchange *x, patching *p) {
 
 void rt_queues_patch(rt_exchange *x) {
     rt_caller caller;
-    if (!rt_caller_admit(x, true, &caller) || !has_patch_type(x)) return;
+    if (!rt_caller_admit(x, true, &caller)) return;
     const rt_str body = rt_exchange_body(x);
-    if (body.len > RT_METADATA_BYTES_MAX) {
-        rt_zaqar_bad_request(x, "Queue metadata is too large. Max size: %d", RT_METADATA_BYTES_MAX);
+    if (body.len > rt_limits_of(x)->max_queue_metadata) {
+        rt_zaqar_bad_body(x, TOO_LARGE, rt_limits_of(x)->max_queue_metadata);
         return;
     }
+    if (!has_patch_type(x)) return;
     if (body.len == 0) {
         rt_zaqar_bad_body(x, "PATCH body could not be empty for update.");
         return;

@@ -22,7 +22,7 @@ void rt_queues_get(rt_exchange *x) {
     rt_view_close(view);
     if (code == RT_E_ABSENT) code = RT_OK;
     rt_buf body = {0};
-    if (code == RT_OK && !rt_metadata_write(&body, metadata.json)) code = RT_E_NOMEM;
+    if (code == RT_OK && !rt_metadata_write(&body, metadata.json, rt_metadata_shown_of(x))) code = RT_E_NOMEM;
     if (code == RT_OK) {
         rt_render_json(x, &body);
         return;
@@ -33,21 +33,21 @@ void rt_queues_get(rt_exchange *x) {
 
 /* ---- PUT ----------------------------------------------------------------------------------------------------------- */
 
-static void reply_located(rt_exchange *x, unsigned status, rt_str queue) {
-    const rt_str path = rt_arena_printf(rt_exchange_arena(x), "/v2/queues/%.*s", RT_STR_ARG(queue));
-    rt_exchange_set_header(x, "Location", path);
+static void reply_located(rt_exchange *x, unsigned status) {
+    rt_exchange_set_header(x, RT_LOCATION, rt_caller_path(x));
     rt_exchange_reply(x, status, status == 204 ? NULL : "application/json", RT_STR_EMPTY);
 }
 
 static void put_done(rt_exchange *x, rt_command *cmd) {
     const rt_queue_create *c = (const rt_queue_create *)cmd;
-    if (cmd->code == RT_OK) reply_located(x, c->existed ? 204 : 201, c->queue);
+    if (cmd->code == RT_OK) reply_located(x, c->existed ? 204 : 201);
     else rt_zaqar_fail(x, cmd->code, "Queue could not be created.");
 }
 
 static bool metadata_fits(rt_exchange *x) {
-    if (rt_exchange_body(x).len <= RT_METADATA_BYTES_MAX) return true;
-    rt_zaqar_bad_request(x, "Queue metadata is too large. Max size: %d", RT_METADATA_BYTES_MAX);
+    const uint64_t max = rt_limits_of(x)->max_queue_metadata;
+    if (rt_exchange_body(x).len <= max) return true;
+    rt_zaqar_bad_request(x, "Queue metadata is too large. Max size: %" PRIu64, max);
     return false;
 }
 
@@ -60,7 +60,7 @@ static bool take_metadata(rt_exchange *x, rt_metadata *out) {
     json_t *json;
     if (!rt_take_document(x, JSON_OBJECT, &json)) return false;
     rt_str why;
-    const rt_code code = rt_metadata_from_json(json, rt_exchange_arena(x), out, &why);
+    const rt_code code = rt_metadata_from_json(json, rt_limits_of(x), rt_exchange_arena(x), out, &why);
     json_decref(json);
     if (code == RT_E_INVALID) rt_zaqar_bad_request(x, "%.*s", RT_STR_ARG(why));
     else if (code != RT_OK) rt_zaqar_fail(x, code, "Queue could not be created.");
@@ -150,18 +150,17 @@ void rt_queues_purge(rt_exchange *x) {
 
 static void write_end(rt_buf *out, const char *name, const rt_message_place *place, const rt_job *job) {
     const int64_t age_s = rt_message_age_s(job, place->now_ms);
-    rt_buf_addf(out, ", \"%s\": {\"href\": \"/v2/queues/%.*s/messages/%s\", \"age\": %" PRId64
-                ", \"created\": \"%sZ\"}", name, RT_STR_ARG(place->queue), rt_id_format(place->tag, job->id).s, age_s,
+    rt_buf_addf(out, ", \"%s\": {\"href\": \"%.*s/messages/%s\", \"age\": %" PRId64
+                ", \"created\": \"%sZ\"}", name, RT_STR_ARG(place->path), rt_id_format(place->tag, job->id).s, age_s,
                 rt_timestamp_format(place->now_ms / 1000 - age_s).s);
 }
 
 void rt_queues_stats(rt_exchange *x) {
     static const char WHAT[] = "Queue stats could not be read.";
-    const rt_api *api = rt_api_of(x);
     rt_caller caller;
     rt_view *view;
     if (!rt_caller_admit(x, true, &caller) || !rt_take_view(x, WHAT, &view)) return;
-    const rt_message_place place = {rt_engine_tag(api->engine), caller.queue, api->now_ms()};
+    const rt_message_place place = rt_message_place_of(x);
     rt_metadata metadata;
     uint64_t version;
     rt_queue_stats stats = {0};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "face/common/query.h"
+#include "face/notifications/caller.h"
 #include "json/tree.h"
 
 /* ---- replies ------------------------------------------------------------------------------------------------------- */
@@ -18,9 +19,14 @@ int64_t rt_message_age_s(const rt_job *job, int64_t now_ms) {
     return now_ms > from_ms ? (now_ms - from_ms) / 1000 : 0;
 }
 
+rt_message_place rt_message_place_of(const rt_exchange *x) {
+    const rt_api *api = rt_api_of(x);
+    return (rt_message_place){rt_engine_tag(api->engine), rt_caller_path(x), api->now_ms()};
+}
+
 void rt_render_message(rt_buf *out, const rt_message_place *place, const rt_message *m, rt_id claim) {
     const rt_id_text id = rt_id_format(place->tag, m->job.id);
-    rt_buf_addf(out, "{\"id\": \"%s\", \"href\": \"/v2/queues/%.*s/messages/%s", id.s, RT_STR_ARG(place->queue), id.s);
+    rt_buf_addf(out, "{\"id\": \"%s\", \"href\": \"%.*s/messages/%s", id.s, RT_STR_ARG(place->path), id.s);
     if (claim != 0) rt_buf_addf(out, "?claim_id=%s", rt_id_format(place->tag, claim).s);
     rt_buf_addf(out, "\", \"ttl\": %" PRIu32 ", \"age\": %" PRId64 ", \"body\": ", m->job.ttl_s,
                 rt_message_age_s(&m->job, place->now_ms));

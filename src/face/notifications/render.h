@@ -5,20 +5,23 @@
 
 #include "engine/messages/message.h"
 #include "face/notifications/errors.h"
-
-enum { RT_PAGE_DEFAULT = 10, RT_PAGE_MAX = 20 };
+#include "face/notifications/limits.h"
 
 /* ---- replies ------------------------------------------------------------------------------------------------------- */
+
+/* The header, in lower case as Zaqar's own server sends it: its functional tests compare names as they stand. */
+#define RT_LOCATION "location"
 
 void rt_render_no_content(rt_exchange *x);           /* 204 */
 void rt_render_json(rt_exchange *x, rt_buf *body);   /* 200; takes the buffer */
 
-/* Where a queue's messages are and how ids look. */
+/* Where the messages of a request's queue are, and how ids look. */
 typedef struct rt_message_place {
     uint32_t tag;
-    rt_str queue;
+    rt_str path; /* rt_caller_path */
     int64_t now_ms;
 } rt_message_place;
+rt_message_place rt_message_place_of(const rt_exchange *x);
 
 /* {"id", "href", "ttl", "age", "body"}; the href names `claim` unless that is 0. */
 void rt_render_message(rt_buf *out, const rt_message_place *place, const rt_message *m, rt_id claim);
@@ -46,6 +49,12 @@ void rt_link_write(rt_buf *out, rt_link *l, rt_str path, bool there);
 /* Query parameters; blank counts as absent and leaves *out. False: replied 400. */
 bool rt_take_int(rt_exchange *x, const char *name, int64_t *out, bool *given);
 bool rt_take_bool(rt_exchange *x, const char *name, bool *out, bool *given);
+
+/* `limit` of a page of at most `max`. False: it is none, and nothing was replied. */
+static inline bool rt_is_page_size(int64_t limit, uint64_t max) { return limit >= 1 && (uint64_t)limit <= max; }
+static inline int64_t rt_page_default(uint64_t max) {
+    return max < RT_PAGE_DEFAULT ? (int64_t)max : RT_PAGE_DEFAULT;
+}
 
 /* A field of a body, as Zaqar's int() takes it: an integer or a bool. Absent leaves *out. False: replied 400. */
 bool rt_take_int_field(rt_exchange *x, const rt_json_slice *s, const char *name, int64_t *out);

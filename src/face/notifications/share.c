@@ -53,7 +53,7 @@ static bool take_strings(rt_exchange *x, const json_t *list, const char *name, c
     return fine;
 }
 
-static bool take_paths(rt_exchange *x, const json_t *list, const rt_caller *caller, rt_signed_url *url) {
+static bool take_paths(rt_exchange *x, const json_t *list, rt_signed_url *url) {
     if (!take_strings(x, list, "paths", "messages", url->paths, &url->paths_count)) return false;
     rt_buf set = {0};
     bool any = false;
@@ -61,7 +61,7 @@ static bool take_paths(rt_exchange *x, const json_t *list, const rt_caller *call
         const rt_str path = url->paths[i];
         if (rt_str_eq(path, RT_STR("messages")) || rt_str_eq(path, RT_STR("subscriptions")) ||
             rt_str_eq(path, RT_STR("claims"))) {
-            url->paths[i] = rt_arena_printf(rt_exchange_arena(x), "/v2/queues/%.*s/%.*s", RT_STR_ARG(caller->queue),
+            url->paths[i] = rt_arena_printf(rt_exchange_arena(x), "%.*s/%.*s", RT_STR_ARG(rt_caller_path(x)),
                                             RT_STR_ARG(path));
         } else {
             add_to_set(&set, &any, path);
@@ -73,9 +73,10 @@ static bool take_paths(rt_exchange *x, const json_t *list, const rt_caller *call
 static bool take_expires(rt_exchange *x, const json_t *json, rt_signed_url *url) {
     const int64_t now_s = rt_api_of(x)->now_ms() / 1000;
     int64_t at_s = now_s + DEFAULT_LIFE_S;
-    if (json_is_integer(json)) {
+    int64_t number = json_integer_value(json);
+    if (json_is_integer(json) || (json_is_string(json) && rt_str_to_i64(rt_str_of(json_string_value(json)), &number))) {
         rt_zaqar_bad_request(x, "`expires` should be date format, for example 2016-01-01T00:00:00, not integer value: %"
-                             JSON_INTEGER_FORMAT, json_integer_value(json));
+                             PRId64, number);
         return false;
     }
     if (json != NULL && !json_is_null(json)) {
@@ -127,7 +128,7 @@ void rt_share_post(rt_exchange *x) {
     json_t *document;
     if (!rt_caller_admit(x, true, &caller) || !rt_take_document(x, JSON_OBJECT, &document)) return;
     rt_signed_url url = {.project = caller.project};
-    if (keys_are_known(x, document) && take_paths(x, json_object_get(document, "paths"), &caller, &url) &&
+    if (keys_are_known(x, document) && take_paths(x, json_object_get(document, "paths"), &url) &&
         take_strings(x, json_object_get(document, "methods"), "methods", "GET", url.methods, &url.methods_count) &&
         take_expires(x, json_object_get(document, "expires"), &url)) {
         reply(x, &url);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "face/common/timestamp.h"
+#include "face/notifications/limits.h"
 #include "face/notifications/options.h"
 #include "face/notifications/subscriber.h"
 #include "json/tree.h"
@@ -50,9 +51,8 @@ static bool take_ttl(rt_exchange *x, const json_t *json, rt_subscription_documen
         return false;
     }
     const int64_t ttl_s = json_is_integer(json) ? json_integer_value(json) : json_is_true(json);
-    if (ttl_s < RT_SUBSCRIPTION_TTL_S_MIN) {
-        rt_zaqar_bad_request(x, "The TTL for a subscription must be at least %d seconds long.",
-                             RT_SUBSCRIPTION_TTL_S_MIN);
+    if (ttl_s < RT_TTL_S_MIN) {
+        rt_zaqar_bad_request(x, "The TTL for a subscription must be at least %d seconds long.", RT_TTL_S_MIN);
     } else if (ttl_s >= left_s) {
         rt_zaqar_bad_request(x, "The TTL seconds for a subscription plus current time must be less than "
                              "9999-12-31 23:59:59.999999.");
@@ -88,14 +88,9 @@ static bool take_parts(rt_exchange *x, bool is_new, const json_t *document, rt_s
         return false;
     }
     if (uri != NULL && !take_uri(x, uri, out)) return false;
-    if (rt_json_is_truthy(options) && !json_is_object(options)) {
-        rt_zaqar_bad_request(x, "Options must be a dict.");
-        return false;
-    }
-    out->said.ttl_s = RT_SUBSCRIPTION_TTL_S_DEFAULT;
-    if (ttl != NULL && !take_ttl(x, ttl, out)) return false;
-    if (options == NULL && !is_new) return true;
-    return take_options(x, options, out);
+    if ((options != NULL || is_new) && !take_options(x, options, out)) return false;
+    out->said.ttl_s = (uint32_t)rt_limits_of(x)->default_subscription_ttl;
+    return ttl == NULL || take_ttl(x, ttl, out);
 }
 
 bool rt_subscription_document_take(rt_exchange *x, bool is_new, rt_subscription_document *out) {

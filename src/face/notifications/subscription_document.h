@@ -4,8 +4,6 @@
 #include "engine/messages/subscription.h"
 #include "face/notifications/errors.h"
 
-enum { RT_SUBSCRIPTION_TTL_S_MIN = 60, RT_SUBSCRIPTION_TTL_S_DEFAULT = 3600 };
-
 typedef struct rt_subscription_document {
     rt_subscription said; /* uri, ttl_s and what the options say; strings in the exchange's arena */
     bool has_uri, has_ttl, has_options;

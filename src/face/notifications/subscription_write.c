@@ -8,9 +8,9 @@
 
 enum { TRIES_MAX = 5 };
 
-static void set_location(rt_exchange *x, rt_str queue, rt_str rest) {
-    rt_exchange_set_header(x, "Location", rt_arena_printf(rt_exchange_arena(x), "/v2/queues/%.*s/subscriptions%.*s",
-                                                          RT_STR_ARG(queue), RT_STR_ARG(rest)));
+static void set_location(rt_exchange *x, rt_str rest) {
+    rt_exchange_set_header(x, RT_LOCATION, rt_arena_printf(rt_exchange_arena(x), "%.*s/subscriptions%.*s",
+                                                          RT_STR_ARG(rt_caller_path(x)), RT_STR_ARG(rest)));
 }
 
 static void refuse_unknown(rt_exchange *x) {
@@ -22,12 +22,14 @@ static void refuse_unknown(rt_exchange *x) {
 typedef struct creating {
     rt_subscription_create create; /* first: the command */
     const rt_api *api;
+    rt_str path; /* rt_caller_path */
 } creating;
 
 /* On the engine's thread. */
 static void ask_to_confirm(rt_subscription_create *c, rt_id id, int64_t expires_ms, rt_arena *arena, rt_str *body) {
-    *body = rt_confirmation_write(((const creating *)c)->api, RT_CONFIRMATION_ASK, c->tenant, c->queue, id, expires_ms,
-                                  arena);
+    const creating *own = (const creating *)c;
+    const rt_confirmation asked = {RT_CONFIRMATION_ASK, c->tenant, c->queue, own->path, id, expires_ms};
+    *body = rt_confirmation_write(own->api, &asked, arena);
 }
 
 static void post_done(rt_exchange *x, rt_command *cmd) {
@@ -36,10 +38,10 @@ static void post_done(rt_exchange *x, rt_command *cmd) {
         const uint32_t tag = rt_engine_tag(rt_api_of(x)->engine);
         rt_buf body = {0};
         rt_buf_addf(&body, "{\"subscription_id\": \"%s\"}", rt_id_format(tag, c->id).s);
-        set_location(x, c->queue, RT_STR_EMPTY);
+        set_location(x, RT_STR_EMPTY);
         rt_exchange_reply_buf(x, 201, "application/json", &body);
     } else if (cmd->code == RT_E_EXISTS) {
-        set_location(x, c->queue, RT_STR_EMPTY);
+        set_location(x, RT_STR_EMPTY);
         rt_zaqar_refuse(x, 409, "Resource conflict",
                         RT_STR("Such subscription already exists.Subscriptions are unique by project + queue + "
                                "subscriber URI."));
@@ -60,6 +62,7 @@ void rt_subscriptions_post(rt_exchange *x) {
         return;
     }
     c->api = rt_api_of(x);
+    c->path = rt_caller_path(x);
     rt_subscription_create_init(&c->create);
     c->create.tenant = caller.project;
     c->create.queue = caller.queue;
@@ -91,7 +94,7 @@ static void patch_done(rt_exchange *x, rt_command *cmd) {
     patching *p = (patching *)cmd;
     if (cmd->code == RT_OK) {
         const rt_str id = rt_exchange_param(x, 1);
-        set_location(x, p->queue, rt_arena_printf(rt_exchange_arena(x), "/%.*s", RT_STR_ARG(id)));
+        set_location(x, rt_arena_printf(rt_exchange_arena(x), "/%.*s", RT_STR_ARG(id)));
         rt_render_no_content(x);
     } else if (cmd->code == RT_E_ABSENT) {
         refuse_unknown(x);
@@ -172,10 +175,8 @@ void rt_subscriptions_patch(rt_exchange *x) {
 /* ---- PUT …/confirm -------------------------------------------------------------------------------------------------- */
 
 static void confirm_done(rt_exchange *x, rt_command *cmd) {
-    const rt_subscription_confirm *c = (const rt_subscription_confirm *)cmd;
     if (cmd->code == RT_OK) {
-        set_location(x, c->queue,
-                     rt_arena_printf(rt_exchange_arena(x), "/%.*s/confirm", RT_STR_ARG(rt_exchange_param(x, 1))));
+        set_location(x, rt_arena_printf(rt_exchange_arena(x), "/%.*s/confirm", RT_STR_ARG(rt_exchange_param(x, 1))));
         rt_render_no_content(x);
     } else if (cmd->code == RT_E_ABSENT) {
         refuse_unknown(x);
@@ -189,6 +190,10 @@ static bool take_confirmed(rt_exchange *x, bool *confirmed) {
     rt_json_scan scan = {.fields = &FIELD, .fields_count = 1, .arena = rt_exchange_arena(x)};
     const rt_str body = rt_exchange_body(x);
     if (body.len > 0 && rt_zaqar_refuse_json(x, rt_json_scan_text(&scan, body))) return false;
+    if (body.len > 0 && scan.top != RT_JSON_OBJECT && scan.top != RT_JSON_ARRAY) {
+        (void)rt_zaqar_refuse_json(x, RT_JSON_MALFORMED);
+        return false;
+    }
     if (scan.top == RT_JSON_OBJECT && scan.rows[0].kind == RT_JSON_BOOL) {
         *confirmed = scan.rows[0].integer != 0;
         return true;
@@ -207,8 +212,9 @@ static bool write_goodbye(rt_exchange *x, rt_subscription_confirm *c) {
         return false;
     }
     if (code == RT_OK) {
-        c->goodbye = rt_confirmation_write(rt_api_of(x), RT_CONFIRMATION_GOODBYE, c->tenant, c->queue, c->id,
-                                           s.created_ms + (int64_t)s.ttl_s * 1000, rt_exchange_arena(x));
+        const rt_confirmation said = {RT_CONFIRMATION_GOODBYE, c->tenant, c->queue, rt_caller_path(x), c->id,
+                                      s.created_ms + (int64_t)s.ttl_s * 1000};
+        c->goodbye = rt_confirmation_write(rt_api_of(x), &said, rt_exchange_arena(x));
         if (c->goodbye.ptr == NULL) code = RT_E_NOMEM;
     }
     if (code != RT_OK) rt_zaqar_fail(x, code, "Subscription could not be confirmed.");

@@ -15,7 +15,7 @@ static const char WHAT_GET[] = "Subscription could not be retrieved.";
 static void write_subscription(rt_buf *out, uint32_t tag, int64_t now_ms, const rt_subscription *s) {
     const int64_t age_ms = now_ms > s->created_ms ? now_ms - s->created_ms : 0;
     rt_buf_addf(out, "{\"id\": \"%s\", \"source\": \"%.*s\", \"subscriber\": ", rt_id_format(tag, s->id).s,
-                RT_STR_ARG(s->queue_name));
+                RT_STR_ARG(rt_queue_title(s->queue_name)));
     rt_json_write_str(out, s->uri);
     rt_buf_addf(out, ", \"ttl\": %" PRIu32 ", \"age\": %" PRId64 ", \"options\": ", s->ttl_s, age_ms / 1000);
     rt_buf_add(out, s->options_json);
@@ -125,10 +125,11 @@ void rt_subscriptions_list(rt_exchange *x) {
     rt_caller caller;
     rt_str marker = RT_STR_EMPTY;
     bool given_limit;
-    page p = {.tag = rt_engine_tag(api->engine), .now_ms = api->now_ms(), .limit = RT_PAGE_DEFAULT};
+    const uint64_t max = api->limits->max_subscriptions_per_page;
+    page p = {.tag = rt_engine_tag(api->engine), .now_ms = api->now_ms(), .limit = rt_page_default(max)};
     if (!rt_caller_admit(x, true, &caller) || !rt_take_int(x, "limit", &p.limit, &given_limit)) return;
-    if (p.limit < 1 || p.limit > RT_PAGE_MAX) {
-        rt_zaqar_bad_request(x, "Limit must be at least 1 and may not be greater than %d.", RT_PAGE_MAX);
+    if (!rt_is_page_size(p.limit, max)) {
+        rt_zaqar_bad_request(x, "Limit must be at least 1 and may not be greater than %" PRIu64 ".", max);
         return;
     }
     const bool given_marker = rt_query_str(x, "marker", &marker) == RT_QUERY_FOUND;
@@ -146,8 +147,7 @@ void rt_subscriptions_list(rt_exchange *x) {
     rt_buf_add(&body, rt_buf_str(&p.rows));
     rt_buf_add(&body, RT_STR("], "));
     rt_link link = make_link(&p, given_marker, given_limit);
-    const rt_str path =
-        rt_arena_printf(rt_exchange_arena(x), "/v2/queues/%.*s/subscriptions", RT_STR_ARG(caller.queue));
+    const rt_str path = rt_arena_printf(rt_exchange_arena(x), "%.*s/subscriptions", RT_STR_ARG(rt_caller_path(x)));
     rt_link_write(&body, &link, path, p.count > 0);
     rt_buf_add_char(&body, '}');
     if (p.rows.failed) body.failed = true;
