@@ -1,4 +1,4 @@
-"""Two nodes on one PostgreSQL: what limits an event type holds for both together, as for one."""
+"""Two nodes on one store: what limits an event type holds for both together, as for one."""
 import pytest
 
 import events
@@ -6,7 +6,7 @@ from postgres import Postgres
 from receiver import Answer
 from server import wait_until
 
-pytestmark = pytest.mark.postgres
+BUCKETS = 8  # on Kafka a type is shared by its buckets
 
 
 @pytest.fixture(scope="module")
@@ -15,12 +15,20 @@ def database():
         yield server
 
 
-@pytest.fixture
-def pair(database, request, start_retryd):
-    name = request.node.name[-60:]
+@pytest.fixture(params=[pytest.param("postgresql", marks=pytest.mark.postgres), pytest.param("kafka", marks=pytest.mark.kafka)])
+def pair(request, start_retryd, tmp_path):
+    name = request.node.originalname[-60:]
+    if request.param == "kafka":
+        kafka = request.getfixturevalue("kafka")
+        return [start_retryd({"kafka.brokers": kafka.address, "kafka.copy": tmp_path / f"copy{i}", "kafka.instance": f"{name}-{i}"},
+                             name=f"node-{i}", store=f"kafka://{kafka.address}/{name}") for i in range(2)]
+    database = request.getfixturevalue("database")
     database.sql(f"CREATE DATABASE {name}", database="postgres")
-    store = f"postgresql://retryd@127.0.0.1:{database.port}/{name}"
-    return [start_retryd(name=f"node-{i}", store=store) for i in range(2)]
+    return [start_retryd(name=f"node-{i}", store=f"postgresql://retryd@127.0.0.1:{database.port}/{name}") for i in range(2)]
+
+
+def put_type(node, **members):
+    return events.put_type(node, "card", buckets=BUCKETS, **members)
 
 
 def started(node):
@@ -37,7 +45,7 @@ def test_a_rate_is_one_for_all_nodes(pair, receiver):
     than two."""
     one, other = pair
     receiver.always(200)
-    events.put_type(one, "card", target={"url": receiver.url("/hook")}, limits={"rate_per_s": 20})
+    put_type(one, target={"url": receiver.url("/hook")}, limits={"rate_per_s": 20})
     ids = events.batch(one, "card", *[{"body": n} for n in range(50)])
     ids += events.batch(other, "card", *[{"body": n} for n in range(50, 100)])
     arrived = sorted(request.at for request in receiver.wait(100, timeout=60))
@@ -52,7 +60,7 @@ def test_a_concurrency_is_one_for_all_nodes(pair, receiver):
     one, other = pair
     takes = 0.2
     receiver.always(Answer(delay=takes))
-    events.put_type(one, "card", target={"url": receiver.url("/hook")}, limits={"concurrency": 3})
+    put_type(one, target={"url": receiver.url("/hook")}, limits={"concurrency": 3})
     for node in pair:
         events.batch(node, "card", *[{"body": n} for n in range(15)])
     arrived = sorted(request.at for request in receiver.wait(30, timeout=60))
@@ -63,7 +71,7 @@ def test_a_concurrency_is_one_for_all_nodes(pair, receiver):
 
 def test_a_concurrency_of_workers_is_one_for_all_nodes(pair):
     one, other = pair
-    events.put_type(one, "card", limits={"concurrency": 3})
+    put_type(one, limits={"concurrency": 3})
     events.batch(one, "card", *[{"body": n} for n in range(10)])
     first = events.claim(one, "card", limit=2)
     assert len(first) == 2
@@ -74,11 +82,11 @@ def test_a_concurrency_of_workers_is_one_for_all_nodes(pair):
     assert len(events.claim(one, "card", limit=20, wait_ms=5000)) == 1
 
 
-def test_what_a_node_that_died_had_under_way_keeps_no_room(pair, receiver):
+def test_what_nodes_that_died_had_under_way_keeps_no_room(pair, receiver):
     """Its places are free again when its leases end, far behind all that waits for them."""
     one, other = pair
     receiver.always("hang")
-    events.put_type(one, "card", target={"url": receiver.url("/hook")}, limits={"concurrency": 2})
+    put_type(one, target={"url": receiver.url("/hook")}, limits={"concurrency": 2})
     events.batch(one, "card", *[{"body": n} for n in range(200)])
     receiver.wait(2)
     one.kill()
@@ -91,7 +99,7 @@ def test_what_a_node_that_died_had_under_way_keeps_no_room(pair, receiver):
 def test_failures_at_two_nodes_open_one_circuit(pair):
     """Ten at each, of twenty in ten seconds."""
     one, other = pair
-    events.put_type(one, "card", policy=events.backoff(0.001), circuit={"window_s": 60, "sleep_s": 60, "maximum_sleep_s": 60})
+    put_type(one, policy=events.backoff(0.001), circuit={"window_s": 60, "sleep_s": 60, "maximum_sleep_s": 60})
     events.batch(one, "card", *[{"body": n} for n in range(40)])
     jobs = {node: events.claim(node, "card", limit=10) for node in pair}
     assert [len(jobs[node]) for node in pair] == [10, 10]
@@ -113,7 +121,7 @@ def test_probes_are_as_many_as_one_node_would_make(pair, receiver):
     one, other = pair
     receiver.always(503)
     quick = {"window_s": 60, "minimum_attempts": 4, "sleep_s": 1, "maximum_sleep_s": 1, "probes": 2}
-    events.put_type(one, "card", target={"url": receiver.url("/hook")}, policy=events.backoff(0.001), circuit=quick)
+    put_type(one, target={"url": receiver.url("/hook")}, policy=events.backoff(0.001), circuit=quick)
     for node in pair:
         events.batch(node, "card", *[{"body": n} for n in range(20)])
     events.wait_circuit(other, "card", "open")
