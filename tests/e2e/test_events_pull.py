@@ -190,6 +190,11 @@ def test_what_is_too_old_is_dead_although_nobody_comes_for_it(retryd):
     assert {job["id"] for job in dead} == set(waiting)
     assert {(job["reason"], job["attempts"]) for job in dead} == {("expired", 0)}
     assert claim(retryd, "t") == []
+    # A limit that comes later counts for what waits.
+    put_type(retryd, "later")
+    late = schedule(retryd, "later")
+    put_type(retryd, "later", policy={"maximum_age": 1})
+    wait_state(retryd, late, "dead", timeout=5)
 
 
 def test_leases_outlive_kill_9(start_retryd):

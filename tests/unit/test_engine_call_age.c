@@ -98,6 +98,30 @@ static void age__is_the_types_as_it_is_now(void **state) {
     assert_int_equal(kit_job(k, id).expires_ms, 0);
 }
 
+static void age__that_is_new_or_shorter_counts_for_what_waits(void **state) {
+    kit *k = *state;
+    enum { WAITING = RT_CURSOR_SLICE + 3 };
+    rt_id pulled[WAITING], line[3];
+    put_aged(k, "t", call_type_pull(), 0);
+    put_aged(k, "u", call_type(), 600);
+    for (int i = 0; i < WAITING; i++) pulled[i] = call_schedule(k, "t", NULL);
+    for (int i = 0; i < 3; i++) line[i] = call_schedule(k, "u", "o");
+    call_settle(k, line[0], RT_REASON_STATUS, 503);
+    assert_int_equal(call_claim(k, "t", 1).count, 1);
+    k->now_ms += 100000;
+    put_aged(k, "t", call_type_pull(), 60); // they are older already
+    put_aged(k, "u", call_type(), 120);
+    assert_true(kit_run_cursors(k) >= 3);
+    assert_int_equal(kit_docs(k, RT_DOC_CURSOR), 0);
+    (void)kit_sweep(k);
+    (void)kit_sweep(k); // the one that was held came back
+    for (int i = 0; i < WAITING; i++) assert_expired(k, pulled[i]);
+    for (int i = 0; i < 3; i++) assert_int_equal(kit_job(k, line[i]).state, RT_JOB_SCHEDULED);
+    k->now_ms += 20000;
+    (void)kit_sweep(k);
+    for (int i = 0; i < 3; i++) assert_expired(k, line[i]);
+}
+
 static void age__begins_anew_when_it_is_redriven(void **state) {
     kit *k = *state;
     put_aged(k, "t", call_type_pull(), 60);
@@ -122,6 +146,7 @@ int main(void) {
         KIT_BOTH(age__ends_a_whole_line_one_after_the_other),
         KIT_BOTH(age__of_what_is_held_counts_when_it_comes_back),
         KIT_BOTH(age__is_the_types_as_it_is_now),
+        KIT_BOTH(age__that_is_new_or_shorter_counts_for_what_waits),
         KIT_BOTH(age__begins_anew_when_it_is_redriven),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #ifndef RT_ENGINE_CALLS_CALL_H
 #define RT_ENGINE_CALLS_CALL_H
 #include "engine/calls/call_type.h"
+#include "engine/common/cursor.h"
 
 enum {
     RT_CALL_REASON_MAX = 128,       /* bytes */
@@ -57,6 +58,7 @@ rt_code rt_call_redrive(rt_tx *tx, const rt_job *was, bool *there);
 /* The age that its job notes has come: dead, if it is too old by its type as it is now and nobody is at it. *left: its line
  * has moved within this change already; it is for another one. */
 rt_code rt_call_expire(rt_tx *tx, const rt_job *job, bool *left);
+rt_cursor_slice rt_age_slice;
 /* Ends it, wherever it stands. */
 rt_code rt_call_delete(rt_tx *tx, const rt_job *job);
 

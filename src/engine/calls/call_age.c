@@ -53,3 +53,57 @@ rt_code rt_call_expire(rt_tx *tx, const rt_job *job, bool *left) {
     note_again(tx, job, &type);
     return RT_OK;
 }
+
+/* ---- when the type changes ----------------------------------------------------------------------------- */
+
+rt_code rt_call_watch_age(rt_tx *tx, const rt_call_type *was, const rt_call_type *now) {
+    const uint32_t before_s = was->delivery.maximum_age_s, now_s = now->delivery.maximum_age_s;
+    // What is allowed to grow older than it noted is looked at when that time has come.
+    if (now_s == 0 || (before_s != 0 && before_s <= now_s)) return RT_OK;
+    rt_cursor cursor = {.kind = RT_CURSOR_AGE, .queue = now->queue};
+    return rt_cursor_start(tx, &cursor);
+}
+
+typedef struct page {
+    rt_job jobs[RT_CURSOR_SLICE];
+    uint32_t count;
+} page;
+
+static bool add(void *ctx, const rt_job *job) {
+    page *p = ctx;
+    p->jobs[p->count++] = *job;
+    return p->count < RT_CURSOR_SLICE;
+}
+
+/* What is held notes its age when it comes back. */
+static void note_now(rt_tx *tx, const rt_job *job, const rt_call_type *type) {
+    rt_job now = *job;
+    rt_call_note_age(&now, type);
+    if (job->state != RT_JOB_LEASED && now.expires_ms != job->expires_ms) rt_tx_update_job(tx, job, &now);
+}
+
+rt_code rt_age_slice(rt_tx *tx, rt_cursor *c, bool *finished) {
+    rt_queue queue;
+    rt_call_type type;
+    rt_code code = rt_call_type_of_queue(tx, c->queue, &queue, &type);
+    *finished = code == RT_E_ABSENT;
+    if (code != RT_OK) return *finished ? RT_OK : code;
+    page *p = rt_arena_alloc(tx->arena, sizeof *p);
+    if (p == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for ages");
+    p->count = 0;
+    const rt_job_range range = {
+        .index = type.target.len == 0 ? RT_INDEX_ALL : RT_INDEX_DUE,
+        .queue = c->queue,
+        .after = c->after,
+        .after_due_ms = (int64_t)c->from,
+        .until_ms = INT64_MAX,
+    };
+    code = rt_view_jobs(tx->view, &range, add, p);
+    if (code != RT_OK) return code;
+    for (uint32_t i = 0; i < p->count; i++) note_now(tx, &p->jobs[i], &type);
+    *finished = p->count < RT_CURSOR_SLICE;
+    if (*finished) return RT_OK;
+    c->after = p->jobs[p->count - 1].id;
+    c->from = (uint64_t)p->jobs[p->count - 1].due_ms;
+    return RT_OK;
+}

@@ -9,6 +9,8 @@ void rt_call_place(rt_tx *tx, rt_job *job, int64_t due_ms);
 
 /* A call that waits, or is about to, notes when it will be too old by its type. */
 void rt_call_note_age(rt_job *job, const rt_call_type *type);
+/* The type is changed: if its calls may not grow as old as before, those that wait note it (a cursor). */
+rt_code rt_call_watch_age(rt_tx *tx, const rt_call_type *was, const rt_call_type *now);
 
 /* An attempt is over. What that means for the call is the policy's. */
 typedef struct rt_call_news {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "engine/calls/call_parts.h"
 #include "engine/calls/circuit.h"
 #include "engine/common/name.h"
 #include "engine/common/queue.h"
@@ -267,7 +268,8 @@ static rt_code decide_put(rt_tx *tx, rt_command *cmd) {
     if (now.value.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for an event type");
     rt_tx_put_doc(tx, c->created ? NULL : &was, &now);
     c->version_now = was.version + 1;
-    return put_queue(tx, c, &type, c->created);
+    code = c->created ? RT_OK : rt_call_watch_age(tx, &before, &type);
+    return code == RT_OK ? put_queue(tx, c, &type, c->created) : code;
 }
 
 void rt_call_type_put_init(rt_call_type_put *c) { *c = (rt_call_type_put){.cmd = {.decide = decide_put}}; }

@@ -192,8 +192,18 @@ rt_code rt_line_leave(rt_tx *tx, const rt_job *job) {
     return save(tx, &l);
 }
 
+static bool writes_one_of(const rt_tx *tx, const rt_job *job) {
+    for (uint32_t i = 0; i < tx->ops_count; i++) {
+        if (tx->ops[i].kind != RT_OP_JOB) continue;
+        const rt_job *other = tx->ops[i].job.was != NULL ? tx->ops[i].job.was : tx->ops[i].job.now;
+        if (other->queue == job->queue && other->key_hash == job->key_hash) return true;
+    }
+    return false;
+}
+
 bool rt_line_is_written(rt_tx *tx, const rt_job *job) {
     if (job->key_hash == 0) return false;
+    if (writes_one_of(tx, job)) return true;
     unsigned char name[LINE_LEN];
     rt_put_be64(name, job->queue);
     rt_put_be64(name + 8, job->key_hash);

@@ -25,7 +25,7 @@ rt_code rt_line_join(rt_tx *tx, rt_job *job);
 /* `job` has ended, or died: whoever is next has its turn within this change. Only one call may leave a line within a
  * change: see rt_line_is_written. Nothing for a job without an order key. */
 rt_code rt_line_leave(rt_tx *tx, const rt_job *job);
-/* Has this change moved the line that `job` stands in already? */
+/* Has this change moved the line that `job` stands in already, or written one of it, who may be next? */
 bool rt_line_is_written(rt_tx *tx, const rt_job *job);
 
 /* Removes up to `max` documents of lines of a queue that is no more; *count: how many they were. */

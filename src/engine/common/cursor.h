@@ -18,6 +18,7 @@ typedef enum rt_cursor_kind {
     RT_CURSOR_UNSUBSCRIBE, /* removes all subscriptions of message queue `queue` up to `last` */
     RT_CURSOR_DEAD,      /* redrives or deletes dead jobs that match `filter`, up to `last` */
     RT_CURSOR_CIRCUIT,   /* ends what waits behind the circuit of `queue`, open since `last`, for too long */
+    RT_CURSOR_AGE,       /* calls that wait on `queue` note when they are too old; done up to (`from`, `after`) */
     RT_CURSOR_KIND_COUNT
 } rt_cursor_kind;
 

@@ -1,5 +1,6 @@
 #include "engine/queues/cursor_step.h"
 
+#include "engine/calls/call.h"
 #include "engine/calls/circuit.h"
 #include "engine/messages/fanout.h"
 #include "engine/messages/subscription.h"
@@ -12,6 +13,7 @@ static rt_cursor_slice *const SLICES[RT_CURSOR_KIND_COUNT] = {
     [RT_CURSOR_UNSUBSCRIBE] = rt_unsubscribe_slice,
     [RT_CURSOR_DEAD] = rt_dead_slice,
     [RT_CURSOR_CIRCUIT] = rt_circuit_slice,
+    [RT_CURSOR_AGE] = rt_age_slice,
 };
 
 static rt_code decide_step(rt_tx *tx, rt_command *cmd) {

@@ -109,6 +109,7 @@ bool farm_submit(farm *f, request *r) {
 
 static void jump(farm *f) {
     const int64_t by_ms = farm_draw(f, -30000, 30000);
+    if (farm_wall_ms(f) > f->latest_ms) f->latest_ms = farm_wall_ms(f);
     f->offset_ms += farm_chance(f, 250) ? by_ms * 10 : by_ms / 10;
     f->jumped_ms = f->now_ms;
     f->set_back = f->set_back || by_ms < 0;
@@ -233,7 +234,8 @@ static void end_well(farm *f) {
     }
     live(f, f->now_ms + 10000); // callers hear the end of what they asked for
     let_go(f);
-    live(f, f->now_ms + REST_MS);
+    const int64_t behind_ms = f->latest_ms - farm_wall_ms(f); // what is due by a clock that was set back since
+    live(f, f->now_ms + REST_MS + (behind_ms > 0 ? behind_ms : 0));
     rt_view *view = rt_memory_disk_view(f->disk);
     if (view == NULL) abort();
     account_close(f, view);

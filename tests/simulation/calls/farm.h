@@ -161,6 +161,7 @@ struct farm {
     int64_t jump_ms, crash_ms, flip_ms; /* virtual: when next */
     int64_t jumped_ms;         /* virtual: when the clock last jumped */
     int64_t crashed_ms;        /* virtual: when a node last went down */
+    int64_t latest_ms;         /* wall: when it jumped, at the latest */
     bool set_back;             /* it has been, at some time */
     bool calm;                 /* faults have stopped */
     rt_memory_disk *disk;

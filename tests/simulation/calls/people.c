@@ -219,6 +219,7 @@ static void choose_type(farm *f, person *p) {
     if (farm_chance(f, 300)) p->put.pace.enabled = !p->put.pace.enabled;
     if (farm_chance(f, 300)) p->put.concurrency = (uint32_t)farm_draw(f, 1, 5);
     if (farm_chance(f, 300)) p->put.circuit.max_open_s = (uint32_t)farm_draw(f, 5, 60);
+    if (farm_chance(f, 500)) p->put.delivery.maximum_age_s = (uint32_t)farm_draw(f, 0, 2) * MAXIMUM_AGE_S;
 }
 
 /* A call that is known, any of them; 0: none yet. */
