@@ -105,6 +105,41 @@ static void circuit__a_clock_that_is_set_back_empties_the_window(void **state) {
     assert_false(rt_circuit_trips(&w, &s, 900000));
 }
 
+static void circuit__windows_of_nodes_add_up(void **state) {
+    (void)state;
+    const rt_circuit_settings s = settings(); // ten slices of a second
+    // One counts at `mine_ms`, another at `others_ms`; together seen at `now_ms`: so many attempts of both.
+    const struct {
+        int64_t mine_ms, others_ms, now_ms;
+        uint64_t attempts;
+    } rows[] = {
+        {1000000, 1000000, 1000000, 5}, // the same slice
+        {1000000, 1009999, 1009999, 5}, // the first and the last of a window
+        {1000000, 1010000, 1010000, 3}, // mine has left it
+        {1010000, 1000000, 1010000, 2}, // the other's has
+        {1000000, 1003000, 1000000, 5}, // its clock is ahead
+        {1003000, 1000000, 1000000, 5}, // mine was
+        {1000000, 1020000, 1000000, 2}, // not by so much: another length of the window, or a broken clock
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        rt_circuit_window mine = {0}, others = {0};
+        for (int n = 0; n < 2; n++) rt_circuit_window_add(&mine, &s, rows[i].mine_ms, n == 0, 1);
+        for (int n = 0; n < 3; n++) rt_circuit_window_add(&others, &s, rows[i].others_ms, true, 1);
+        rt_circuit_window_merge(&mine, &others, &s, rows[i].now_ms);
+        const rt_circuit_counts c = rt_circuit_window_counts(&mine, &s, rows[i].now_ms);
+        assert_int_equal(c.attempts, rows[i].attempts);
+        assert_int_equal(c.failures, rows[i].attempts == 5 ? 4 : rows[i].attempts == 3 ? 3 : 1);
+        assert_int_equal(c.slow, 0);
+    }
+    rt_circuit_window full = {0}, one = {0};
+    rt_circuit_window_add(&full, &s, 1000000, true, 1);
+    rt_circuit_window_add(&one, &s, 1000000, true, 1);
+    full.slices[0].attempts = UINT32_MAX; // slice 1000 is at its place 0
+    rt_circuit_window_merge(&full, &one, &s, 1000000);
+    assert_int_equal(full.slices[0].attempts, UINT32_MAX);
+    assert_int_equal(full.slices[0].failures, 2);
+}
+
 static void circuit__slow_answers_count_by_their_own_rate(void **state) {
     (void)state;
     rt_circuit_settings s = settings();
@@ -146,6 +181,7 @@ int main(void) {
         cmocka_unit_test(circuit__needs_enough_attempts_and_enough_failures),
         cmocka_unit_test(circuit__forgets_what_has_left_the_window),
         cmocka_unit_test(circuit__a_clock_that_is_set_back_empties_the_window),
+        cmocka_unit_test(circuit__windows_of_nodes_add_up),
         cmocka_unit_test(circuit__slow_answers_count_by_their_own_rate),
         cmocka_unit_test(circuit__sleeps_twice_as_long_each_time_up_to_the_maximum),
         cmocka_unit_test(circuit__states_have_names),

@@ -1,4 +1,5 @@
 /* Rate, concurrency, pace and circuit of an event type where two nodes share a store: together as one node would. */
+#include "base/pack.h"
 #include "call_rig.h"
 #include "engine/calls/window.h"
 
@@ -186,6 +187,26 @@ static void nodes__speak_for_a_target_that_fails_elsewhere(void **state) {
     assert_int_equal(rig_claim(&n[0], 1).count, 1);
 }
 
+typedef struct stored {
+    uint64_t version;
+    unsigned char bytes[256];
+    size_t len;
+} stored;
+
+/* The document of the type's queue. */
+static stored read_doc(rig *n, rt_doc_kind kind) {
+    rt_doc doc;
+    unsigned char name[8];
+    rt_put_be64(name, rig_queue(n).id);
+    rt_view *v = rt_memory_disk_view(n[0].disk);
+    assert_int_equal(rt_view_doc(v, kind, (rt_str){.ptr = (const char *)name, .len = 8}, &doc), RT_OK);
+    stored out = {.version = doc.version, .len = doc.value.len};
+    assert_true(out.len <= sizeof out.bytes);
+    memcpy(out.bytes, doc.value.ptr, out.len);
+    rt_view_close(v);
+    return out;
+}
+
 static void nodes__show_what_all_have_counted(void **state) {
     rig *n = *state;
     put_watched(&n[0], 20);
@@ -212,18 +233,51 @@ static void nodes__show_what_all_have_counted(void **state) {
 static void nodes__write_once_a_second_at_most(void **state) {
     rig *n = *state;
     put_watched(&n[0], 1000);
-    rt_doc doc;
-    unsigned char name[8];
-    const rt_id id = rig_queue(&n[0]).id;
-    for (int i = 0; i < 8; i++) name[i] = (unsigned char)(id >> (56 - 8 * i));
     for (int i = 0; i < 50; i++) { // five seconds
         learn(&n[0], 1, RT_CALL_FAIL);
         rig_pass_both(n, 100);
     }
-    rt_view *v = rt_memory_disk_view(n[0].disk);
-    assert_int_equal(rt_view_doc(v, RT_DOC_CALL_WINDOW, (rt_str){(const char *)name, 8}, &doc), RT_OK);
-    assert_in_range(doc.version, 4, 6);
-    rt_view_close(v);
+    assert_in_range(read_doc(n, RT_DOC_CALL_WINDOW).version, 4, 6);
+}
+
+/* ---- stored forms -------------------------------------------------------------------------------------- */
+
+/* Little endian, as packed. */
+static void assert_numbers(const unsigned char *bytes, size_t width, const uint64_t want[], size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        uint64_t number = 0;
+        for (size_t k = 0; k < width; k++) number |= (uint64_t)bytes[i * width + k] << (8 * k);
+        assert_int_equal(number, want[i]);
+    }
+}
+
+static void stored__starts_of_a_queue(void **state) {
+    rig *n = *state;
+    rt_call_type like = rig_type("");
+    like.rate_per_s = 10;
+    rig_put(&n[0], like);
+    rig_schedule(&n[0], 5, NULL);
+    assert_int_equal(rig_claim(&n[0], 3).count, 3);
+    stored doc = read_doc(n, RT_DOC_CALL_STARTS);
+    assert_int_equal(doc.len, 1 + 5 * 8);
+    assert_int_equal(doc.bytes[0], 1); // its form
+    assert_numbers(doc.bytes + 1, 8, (const uint64_t[]){START_MS, 3000000, 0, 0, START_MS}, 5);
+    rig_pass_both(n, 150); // one and a half are earned back
+    assert_int_equal(rig_claim(&n[1], 1).count, 1);
+    doc = read_doc(n, RT_DOC_CALL_STARTS);
+    assert_numbers(doc.bytes + 1, 8, (const uint64_t[]){START_MS + 150, 2500000, 0, 0, START_MS + 150}, 5);
+}
+
+static void stored__window_of_a_queue(void **state) {
+    rig *n = *state;
+    put_watched(&n[0], 1000); // ten seconds, so START_MS is the first of slice 1000
+    learn(&n[0], 1, RT_CALL_FAIL);
+    const stored doc = read_doc(n, RT_DOC_CALL_WINDOW);
+    assert_int_equal(doc.len, 1 + 4 + 3 * 8 + 30 * 4);
+    assert_int_equal(doc.bytes[0], 1);
+    assert_numbers(doc.bytes + 1, 4, (const uint64_t[]){10}, 1);
+    assert_numbers(doc.bytes + 5, 8, (const uint64_t[]){0, START_MS, 1000}, 3);
+    assert_numbers(doc.bytes + 29, 4, (const uint64_t[30]){1, 1}, 30); // attempts, failures, slow of slice 1000
 }
 
 /* ---- half-open, and after ------------------------------------------------------------------------------ */
@@ -306,6 +360,8 @@ int main(void) {
         BOTH(nodes__speak_for_a_target_that_fails_elsewhere),
         BOTH(nodes__show_what_all_have_counted),
         BOTH(nodes__write_once_a_second_at_most),
+        BOTH(stored__starts_of_a_queue),
+        BOTH(stored__window_of_a_queue),
         BOTH(nodes__share_probes),
         BOTH(nodes__share_the_rate_of_release),
         cmocka_unit_test_setup_teardown(one_node__writes_nothing_for_others, rig_setup, rig_teardown),

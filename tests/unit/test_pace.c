@@ -105,6 +105,19 @@ static void rate__may_change_at_any_time(void **state) {
     assert_int_equal(rt_rate_room(&r, 200, 1000), 100);
 }
 
+/* The same bucket, by clocks of two nodes: 500 ms are earned back once. */
+static void rate__earns_nothing_twice_for_a_clock_that_is_behind(void **state) {
+    (void)state;
+    rt_rate r = {0};
+    for (int i = 0; i < 10; i++) rt_rate_take(&r, 10, 1000);
+    for (int i = 0; i < 5; i++) rt_rate_take(&r, 10, 1500);
+    assert_int_equal(rt_rate_room(&r, 10, 1000), 0);
+    assert_int_equal(rt_rate_next_ms(&r, 10, 1000), 1600);
+    rt_rate_take(&r, 10, 1100); // by one that did not look: owed
+    assert_int_equal(rt_rate_room(&r, 10, 1600), 0);
+    assert_int_equal(rt_rate_room(&r, 10, 1700), 1);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(pace__doubles_with_failures_and_halves_with_successes),
@@ -114,6 +127,7 @@ int main(void) {
         cmocka_unit_test(rate__next_time_is_one_at_which_there_is_room),
         cmocka_unit_test(rate__of_none_is_no_limit),
         cmocka_unit_test(rate__may_change_at_any_time),
+        cmocka_unit_test(rate__earns_nothing_twice_for_a_clock_that_is_behind),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

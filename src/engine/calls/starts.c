@@ -21,7 +21,7 @@ static void pack_rate(rt_buf *b, const rt_rate *r) {
 static rt_rate unpack_rate(rt_unpack *u, int64_t now_ms) {
     rt_rate r = {.at_ms = rt_unpack_i64(u)};
     r.used = (double)rt_unpack_u64(u) / GRAIN;
-    if (r.at_ms - now_ms > AHEAD_MS) r.at_ms = now_ms;
+    if (r.at_ms > now_ms + AHEAD_MS) r.at_ms = now_ms;
     return r;
 }
 
@@ -40,7 +40,8 @@ static bool decode(rt_str value, rt_lane_brakes *l, int64_t now_ms) {
     l->rate = unpack_rate(&u, now_ms);
     l->release = unpack_rate(&u, now_ms);
     l->started_ms = rt_unpack_i64(&u);
-    if (l->started_ms > now_ms) l->started_ms = l->started_ms - now_ms > AHEAD_MS ? 0 : now_ms;
+    if (l->rate.at_ms < 0 || l->release.at_ms < 0 || l->started_ms < 0) return false;
+    if (l->started_ms > now_ms) l->started_ms = l->started_ms > now_ms + AHEAD_MS ? 0 : now_ms;
     return !u.failed && u.rest.len == 0;
 }
 

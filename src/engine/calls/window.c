@@ -40,7 +40,8 @@ static bool decode(rt_str value, record *out) {
         out->window.slices[i].failures = rt_unpack_u32(&u);
         out->window.slices[i].slow = rt_unpack_u32(&u);
     }
-    return !u.failed && u.rest.len == 0 && out->window_s > 0;
+    const bool sound = out->window_s > 0 && out->since_ms >= 0 && out->heard_ms >= 0 && out->window.slice >= 0;
+    return !u.failed && u.rest.len == 0 && sound;
 }
 
 /* The counts of the queue as it is now; none if those that are stored are of another time. */
