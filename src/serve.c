@@ -408,6 +408,13 @@ static void say_ready(const site *s) {
     tell_systemd("READY=1");
 }
 
+/* With the system's reason, if the message has not said it already. */
+static void complain(const rt_err *err) {
+    const char *why = err->sys_errno == 0 ? "" : strerror(err->sys_errno);
+    const bool said = strstr(err->msg, why) != NULL;
+    (void)fprintf(stderr, "retryd: %s%s%s\n", err->msg, said ? "" : ": ", said ? "" : why);
+}
+
 int rt_serve(const rt_serve_options *options) {
     site *s = calloc(1, sizeof *s);
     if (s == NULL) return 1;
@@ -432,7 +439,7 @@ int rt_serve(const rt_serve_options *options) {
         code = rt_server_run(s->server, &err);
     }
     close_site(s);
-    if (code != RT_OK) (void)fprintf(stderr, "retryd: %s\n", err.msg);
+    if (code != RT_OK) complain(&err);
     else rt_log_write(&s->log, RT_LOG_INFO, "stopped", NULL, 0);
     free(s);
     return code == RT_OK ? 0 : usage ? 2 : 1;

@@ -2,8 +2,10 @@
 import concurrent.futures
 import contextlib
 import os
+import resource
 import signal
 import socket
+import subprocess
 import time
 
 import pytest
@@ -12,7 +14,7 @@ import requests
 import events
 from policies import quick
 from postgres import Postgres
-from server import wait_until
+from server import BINARY, wait_until
 
 MB = 1 << 20
 REPLIES_MAX = 64 * MB
@@ -66,6 +68,76 @@ def test_clients_that_do_not_read_hold_little_memory(start_retryd, receiver):
         wait_until(lambda: retryd.get(pages[0]).status_code == 200, 30, "room for a page")
     print(f"{peak / MB:.0f} MB at most")
     assert peak < REPLIES_MAX + BESIDES
+
+
+# ---- a machine that has no more to give ------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def limited(retryd, what, limit):
+    _, most = resource.prlimit(retryd.process.pid, what)
+    resource.prlimit(retryd.process.pid, what, (limit, most))
+    try:
+        yield
+    finally:
+        resource.prlimit(retryd.process.pid, what, (most, most))
+
+
+def processor_s(retryd):
+    with open(f"/proc/{retryd.process.pid}/stat", encoding="ascii") as stat:
+        fields = stat.read().rsplit(") ", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def test_running_out_of_descriptors_passes(start_retryd, receiver):
+    retryd = start_retryd()
+    retryd.subscribe("q", receiver.url("/hook"), _retry_policy={**quick(2), "backoff_retries": 100})
+    retryd.send("q", "first")
+    receiver.wait(1)
+    used = len(os.listdir(f"/proc/{retryd.process.pid}/fd"))
+    with limited(retryd, resource.RLIMIT_NOFILE, used + 2), contextlib.ExitStack() as clients:
+        for _ in range(20):
+            clients.enter_context(socket.create_connection(("127.0.0.1", retryd.port)))
+        begun = processor_s(retryd)
+        time.sleep(1)
+        assert processor_s(retryd) - begun < 0.5  # those who cannot be taken do not keep it busy
+    for number in range(5):
+        retryd.send("q", number)
+    receiver.wait(6)
+    assert retryd.dead() == []
+
+
+def test_starting_without_descriptors_says_why(tmp_path):
+    done = subprocess.run(["prlimit", "--nofile=16", BINARY, "serve", "--listen", "127.0.0.1:0", "--data", tmp_path / "d"],
+                          capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode == 1 and "Too many open files" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.lmdb
+def test_running_out_of_memory_passes(start_retryd):
+    retryd = start_retryd({"store.lmdb_map_bytes": 128 * MB})
+    message = {"messages": [{"body": "x" * 200_000, "ttl": 3600}]}
+    for _ in range(20):
+        assert retryd.post("/v2/queues/q/messages", json=message).status_code == 201
+    with open(f"/proc/{retryd.process.pid}/statm", encoding="ascii") as statm:
+        now = int(statm.read().split()[0]) * resource.getpagesize()
+
+    def use(number):
+        session = requests.Session()
+        session.headers.update(retryd.session.headers)
+        for _ in range(20):
+            with contextlib.suppress(requests.ConnectionError):  # without memory for a reply there is none
+                if number % 2 == 0:
+                    answer = session.post(retryd.url + "/v2/queues/q/messages", json=message, timeout=20)
+                else:
+                    answer = session.get(retryd.url + "/v2/queues/q/messages?limit=20&echo=true", timeout=20)
+                assert answer.status_code in (200, 201, 503), answer.text
+
+    with limited(retryd, resource.RLIMIT_AS, now + 8 * MB), concurrent.futures.ThreadPoolExecutor(16) as clients:
+        list(clients.map(use, range(16)))
+    assert len(retryd.get("/v2/queues/q/messages?limit=20&echo=true").json()["messages"]) == 20
+    retryd.send("other", "hello")
 
 
 # ---- a database that hangs -------------------------------------------------------------------------------------------
