@@ -103,6 +103,8 @@ const rt_setting rt_settings[] = {
      AT(transport.max_claim_ttl), "no claim may last longer"},
     {"transport.max_claim_grace", RT_SETTING_NUMBER, "seconds", RT_TTL_S_MIN, SECONDS_MAX, "43200",
      AT(transport.max_claim_grace), "messages may not outlive their claim by more"},
+    {"transport.subscriber_types", RT_SETTING_TEXT, "scheme,...", 0, 0, "http,https,mailto,trust+http,trust+https",
+     AT(transport.subscriber_types), "whom one may subscribe; trust+http(s) want Keystone and are refused anyway"},
     {"transport.client_id_uuid_safe", RT_SETTING_CHOICE, "strict|off", 0, 0, "strict",
      AT(transport.client_id_uuid_safe), "strict: a Client-ID has to be a UUID; off: it only has to have these lengths"},
     {"transport.min_length_client_id", RT_SETTING_NUMBER, "characters", 1, 1024, "10",

@@ -132,3 +132,12 @@ def test_deleting_by_ids_wants_the_claims_that_hold_them(start_retryd):
     assert server.delete(f"{url}?ids={ids[0]},{ids[1]},nosuch&claim_ids={claims[0]},{claims[1]}").status_code == 204
     assert bodies(server.get(url + "?echo=true&include_claimed=true")) == [2, 3]
     assert len(server.delete(url + "?pop=1").json()["messages"]) == 1
+
+
+def test_subscribers_are_of_the_types_that_are_set(start_retryd):
+    server = start(start_retryd, subscriber_types="https, mailto")
+    url = "/v2/queues/q/subscriptions"
+    for subscriber in ["http://127.0.0.1:9/", "trust+https://127.0.0.1:9/", "https//127.0.0.1", ""]:
+        refused(server.post(url, json={"subscriber": subscriber}), 400, API,
+                "The subscriber type of subscription must be supported in the list ['https', 'mailto'].")
+    assert server.post(url, json={"subscriber": "HTTPS://127.0.0.1:9/"}).status_code == 201

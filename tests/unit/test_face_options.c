@@ -128,6 +128,8 @@ static void options__secrets_are_base64_of_24_to_64_bytes(void **state) {
     }
 }
 
+#define ALL_TYPES RT_STR("http,https,mailto,trust+http,trust+https")
+
 static void subscriber__host_is_found_wherever_it_stands(void **state) {
     (void)state;
     const struct { const char *uri, *host; } rows[] = {
@@ -144,13 +146,13 @@ static void subscriber__host_is_found_wherever_it_stands(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         rt_subscriber to;
         rt_err err;
-        assert_int_equal(rt_subscriber_parse(rt_str_of(rows[i].uri), &to, &err), RT_OK);
+        assert_int_equal(rt_subscriber_parse(rt_str_of(rows[i].uri), ALL_TYPES, &to, &err), RT_OK);
         assert_false(to.mail);
         assert_text(to.host, rows[i].host);
     }
     rt_subscriber to;
     rt_err err;
-    assert_int_equal(rt_subscriber_parse(RT_STR("mailto:a@b.c?subject=x"), &to, &err), RT_OK);
+    assert_int_equal(rt_subscriber_parse(RT_STR("mailto:a@b.c?subject=x"), ALL_TYPES, &to, &err), RT_OK);
     assert_true(to.mail);
 }
 
@@ -182,13 +184,25 @@ static void subscriber__what_is_no_target_is_refused(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         rt_subscriber to;
         rt_err err;
-        if (rt_subscriber_parse(rt_str_of(rows[i].uri), &to, &err) != RT_E_INVALID) fail_msg("%s", rows[i].uri);
+        if (rt_subscriber_parse(rt_str_of(rows[i].uri), ALL_TYPES, &to, &err) != RT_E_INVALID) fail_msg("%s", rows[i].uri);
         if (rows[i].why != NULL) assert_string_equal(err.msg, rows[i].why);
     }
     rt_subscriber to;
     rt_err err;
-    assert_int_equal(rt_subscriber_parse(RT_STR("trust+https://h/"), &to, &err), RT_E_INVALID);
+    assert_int_equal(rt_subscriber_parse(RT_STR("trust+https://h/"), ALL_TYPES, &to, &err), RT_E_INVALID);
     assert_non_null(strstr(err.msg, "Keystone"));
+}
+
+static void subscriber__has_a_type_that_is_set(void **state) {
+    (void)state;
+    rt_subscriber to;
+    rt_err err;
+    assert_int_equal(rt_subscriber_parse(RT_STR("HTTPS://h/"), RT_STR("mailto, https"), &to, &err), RT_OK);
+    assert_int_equal(rt_subscriber_parse(RT_STR("http://h/"), RT_STR("mailto, https"), &to, &err), RT_E_INVALID);
+    assert_string_equal(err.msg, "The subscriber type of subscription must be supported in the list ['mailto', 'https'].");
+    // What nobody could deliver to is no type, whatever is set.
+    assert_int_equal(rt_subscriber_parse(RT_STR("ftp://h/"), RT_STR("ftp"), &to, &err), RT_E_INVALID);
+    assert_int_equal(rt_subscriber_parse(RT_STR("://h/"), RT_STR(""), &to, &err), RT_E_INVALID);
 }
 
 static void subscriber__ends_at_its_maximum(void **state) {
@@ -198,8 +212,8 @@ static void subscriber__ends_at_its_maximum(void **state) {
     memcpy(uri, "http://h/", 9);
     rt_subscriber to;
     rt_err err;
-    assert_int_equal(rt_subscriber_parse((rt_str){uri, RT_URI_MAX}, &to, &err), RT_OK);
-    assert_int_equal(rt_subscriber_parse((rt_str){uri, RT_URI_MAX + 1}, &to, &err), RT_E_INVALID);
+    assert_int_equal(rt_subscriber_parse((rt_str){uri, RT_URI_MAX}, ALL_TYPES, &to, &err), RT_OK);
+    assert_int_equal(rt_subscriber_parse((rt_str){uri, RT_URI_MAX + 1}, ALL_TYPES, &to, &err), RT_E_INVALID);
 }
 
 #define TEST(name) cmocka_unit_test_teardown(name, teardown)
@@ -211,6 +225,7 @@ int main(void) {
         TEST(options__secrets_are_base64_of_24_to_64_bytes),
         TEST(subscriber__host_is_found_wherever_it_stands),
         TEST(subscriber__what_is_no_target_is_refused),
+        TEST(subscriber__has_a_type_that_is_set),
         TEST(subscriber__ends_at_its_maximum),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,7 @@ typedef struct rt_limits {
     uint64_t max_message_ttl, max_message_delay, max_claim_ttl, max_claim_grace; /* seconds */
     uint64_t min_length_client_id, max_length_client_id; /* where they need be no UUIDs */
     char *client_id_uuid_safe;         /* "strict": a Client-ID is a UUID; "off": it has those lengths */
+    char *subscriber_types;            /* "http,https,…": schemes */
     bool message_delete_with_claim_id; /* DELETE …/messages?ids= wants the claims that hold them */
 } rt_limits;
 

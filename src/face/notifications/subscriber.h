@@ -8,8 +8,8 @@ typedef struct rt_subscriber {
     rt_str host; /* of http and https, without brackets; lent from the URI */
 } rt_subscriber;
 
-/* `uri` is http:, https: or mailto:, in characters that a request line may hold, at most RT_URI_MAX bytes.
- * RT_E_INVALID: err->msg is fit for the client. */
-RT_MUST_USE rt_code rt_subscriber_parse(rt_str uri, rt_subscriber *out, rt_err *err);
+/* `uri` is http:, https: or mailto:, whichever of them `types` ("http,https") admits, in characters that a request line may
+ * hold, at most RT_URI_MAX bytes. RT_E_INVALID: err->msg is fit for the client. RT_E_NOMEM. */
+RT_MUST_USE rt_code rt_subscriber_parse(rt_str uri, rt_str types, rt_subscriber *out, rt_err *err);
 
 #endif

@@ -27,8 +27,10 @@ static bool take_uri(rt_exchange *x, const json_t *json, rt_subscription_documen
     const rt_str uri = {.ptr = json_string_value(json), .len = json_string_length(json)};
     rt_subscriber to;
     rt_err err;
-    if (rt_subscriber_parse(uri, &to, &err) != RT_OK) {
-        rt_zaqar_bad_request(x, "%s", err.msg);
+    const rt_code code = rt_subscriber_parse(uri, rt_str_of(api->limits->subscriber_types), &to, &err);
+    if (code != RT_OK) {
+        if (code == RT_E_INVALID) rt_zaqar_bad_request(x, "%s", err.msg);
+        else rt_zaqar_busy(x);
         return false;
     }
     const char *refused = to.mail || api->refuse_target == NULL
