@@ -110,6 +110,11 @@ int rt_migrate(const rt_migrate_options *o) {
         (void)fputs("retryd: FROM and TO are the same store\n", stderr);
         return 2;
     }
+    const rt_str kafka = RT_STR("kafka://");
+    if (rt_str_starts(rt_str_of(o->from), kafka) && rt_str_starts(rt_str_of(o->to), kafka)) {
+        (void)fputs("retryd: from Kafka to Kafka goes over another store: kafka.copy is one folder\n", stderr);
+        return 2;
+    }
     rt_code code = rt_serve_store_claim(o->config, o->from, o->force, &from, &err);
     if (code == RT_OK) {
         where = "the target: ";

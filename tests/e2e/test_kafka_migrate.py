@@ -79,7 +79,7 @@ def test_a_migration_that_is_killed_goes_on_where_it_was(start_retryd, places, t
         process = subprocess.Popen(line(home, target, settings, "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    text=True)
         try:
-            out, err = process.communicate(timeout=chance.uniform(0.1, 0.3) * (1 + kills))
+            out, err = process.communicate(timeout=chance.uniform(0.1, 0.2) * (1 + kills / 2))
             break
         except subprocess.TimeoutExpired:
             process.kill()
@@ -98,3 +98,8 @@ def test_a_store_that_nodes_serve_from_is_not_moved(start_retryd, places, tmp_pa
                "the node to have joined its group")
     assert server.stop() == 0
     assert migrate(target, f"lmdb:{tmp_path / 'away'}", other)["records"] > 0
+
+
+def test_from_kafka_to_kafka_it_goes_over_another_store(places):
+    (source, settings), (target, _) = places("a"), places("b")
+    assert "over another store" in migrate(source, target, settings, status=2)

@@ -47,6 +47,21 @@ def test_a_node_without_its_folder_has_everything_again(node):
                + claim(again, "t", limit=20, lease_s=60)) == 45
 
 
+def test_a_folder_with_the_copy_of_another_store_is_not_taken_for_this_ones(node, kafka):
+    first = node(0)
+    put_type(first, "t")
+    job = schedule(first, "t")
+    assert first.stop() == 0
+    home, first.store = first.store, f"kafka://{kafka.address}/another{next(NAMES)}"
+    first.start()
+    assert first.get("/v1/event-types/t").status_code == 404
+    put_type(first, "u")
+    assert first.stop() == 0
+    first.store = home
+    first.start()
+    assert first.job(job)["state"] == "free" and first.get("/v1/event-types/u").status_code == 404
+
+
 def test_a_kill_and_a_start_go_on_where_it_was(node, receiver):
     only = node(0)
     put_type(only, "t", target={"url": receiver.url("/hook")}, policy=backoff(1))

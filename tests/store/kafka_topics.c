@@ -34,7 +34,7 @@ bool kafka_topics_make(kafka_topics *t) {
 }
 
 void kafka_node_forget(const kafka_topics *t, int node) {
-    static const char *const NAMES[] = {"data.mdb", "lock.mdb", "owner.lock", "boot"};
+    static const char *const NAMES[] = {"data.mdb", "lock.mdb", "owner.lock", "boot", "origin"};
     char path[128];
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
         (void)snprintf(path, sizeof path, "%s/%s", t->dirs[node], NAMES[i]);

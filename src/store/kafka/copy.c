@@ -10,12 +10,12 @@
 #include "store/kafka/inside.h"
 #include "store/lmdb/store_lmdb.h"
 
-enum { PATH_BYTES = 4096, BOOT_BYTES = 64 };
+enum { PATH_BYTES = 4096, LINE_BYTES = RT_KS_ORIGIN_BYTES /* of either file */ };
 
 static const char BOOT_ID[] = "/proc/sys/kernel/random/boot_id";
 static const char CLEAN[] = "clean\n";
 
-/* ---- which boot of the machine has written it ---------------------------------------------------------- */
+/* ---- which store it is of, and which boot of the machine has written it -------------------------------- */
 
 static bool path_in(const rt_ks *s, const char *name, char out[PATH_BYTES]) {
     const int need = snprintf(out, PATH_BYTES, "%s/%s", s->cfg.dir, name);
@@ -23,11 +23,11 @@ static bool path_in(const rt_ks *s, const char *name, char out[PATH_BYTES]) {
 }
 
 /* Empty: there is none. */
-static void read_file(const char *path, char out[BOOT_BYTES]) {
-    memset(out, 0, BOOT_BYTES);
+static void read_file(const char *path, char out[LINE_BYTES]) {
+    memset(out, 0, LINE_BYTES);
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return;
-    const ssize_t got = read(fd, out, BOOT_BYTES - 1);
+    const ssize_t got = read(fd, out, LINE_BYTES - 1);
     out[got > 0 ? got : 0] = '\0';
     (void)close(fd);
 }
@@ -43,27 +43,37 @@ static rt_code write_file(const char *path, const char *text, rt_err *err) {
 }
 
 static void remove_files(const rt_ks *s) {
-    static const char *const NAMES[] = {"data.mdb", "lock.mdb", "boot"};
+    static const char *const NAMES[] = {"data.mdb", "lock.mdb", "boot", "origin"};
     char path[PATH_BYTES];
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
         if (path_in(s, NAMES[i], path)) (void)unlink(path);
     }
 }
 
-/* What was written by an earlier boot, and not closed in good order, may be damaged. */
+/* What was written by an earlier boot, and not closed in good order, may be damaged; and a copy of another store would make
+ * this one's lines mean something else. */
 static void discard_doubtful(const rt_ks *s) {
-    char path[PATH_BYTES], was[BOOT_BYTES], now[BOOT_BYTES];
+    char path[PATH_BYTES], was[LINE_BYTES], now[LINE_BYTES];
     if (!path_in(s, "boot", path)) return;
     read_file(path, was);
     read_file(BOOT_ID, now);
-    if (strcmp(was, CLEAN) != 0 && strcmp(was, now) != 0) remove_files(s);
+    const bool doubtful = strcmp(was, CLEAN) != 0 && strcmp(was, now) != 0;
+    if (!path_in(s, "origin", path)) return;
+    read_file(path, was);
+    if (doubtful || strcmp(was, s->origin) != 0) remove_files(s);
 }
 
 static rt_code mark(const rt_ks *s, bool clean, rt_err *err) {
-    char path[PATH_BYTES], now[BOOT_BYTES];
+    char path[PATH_BYTES], now[LINE_BYTES];
     if (!path_in(s, "boot", path)) return rt_fail(err, RT_E_INVALID, 0, "the folder's path is too long");
     read_file(BOOT_ID, now);
     return write_file(path, clean ? CLEAN : now, err);
+}
+
+static rt_code note_origin(const rt_ks *s, rt_err *err) {
+    char path[PATH_BYTES];
+    if (!path_in(s, "origin", path)) return rt_fail(err, RT_E_INVALID, 0, "the folder's path is too long");
+    return write_file(path, s->origin, err);
 }
 
 /* ---- opening and closing ------------------------------------------------------------------------------- */
@@ -80,6 +90,7 @@ rt_code rt_copy_open(rt_ks *s, rt_err *err) {
         .no_sync = true,
     };
     rt_code code = rt_store_lmdb_open(&cfg, &s->copy.local, err);
+    if (code == RT_OK) code = note_origin(s, err);
     if (code == RT_OK) code = mark(s, false, err);
     return code == RT_OK ? rt_copy_read_ledger(s, err) : code;
 }

@@ -130,7 +130,7 @@ RT_MUST_USE rt_code rt_ks_fill(rt_ks *s, rt_err *err);
 /* Takes a share of the work, and writes the retry topic if that is this node's part. May be tried again. */
 RT_MUST_USE rt_code rt_ks_take_part(rt_ks *s, rt_err *err);
 
-/* topics.c. Waits until the topics are there, and looks at them, and at who else is there if that matters. */
+/* topics.c. Waits until the topics are there, and looks at them, and at who else is there if that matters; s->origin. */
 RT_MUST_USE rt_code rt_ks_topics(rt_ks *s, rt_err *err);
 
 /* ---- the store ----------------------------------------------------------------------------------------- */
@@ -141,6 +141,8 @@ typedef enum rt_ks_stage {
     RT_KS_FENCING  /* whether it arrived is not known: nothing of it may arrive later */
 } rt_ks_stage;
 
+enum { RT_KS_ORIGIN_BYTES = 512 };
+
 struct rt_ks {
     rt_store base; /* first */
     rt_store_kafka_config cfg; /* its strings are ours */
@@ -148,6 +150,7 @@ struct rt_ks {
     char *brokers, *dir, *properties;
     char journal_topic[RT_TOPIC_NAME_MAX + 1], retry_topic[RT_TOPIC_NAME_MAX + 1];
     char dead_topic[RT_TOPIC_NAME_MAX + 1], audit_topic[RT_TOPIC_NAME_MAX + 1], open_topic[RT_TOPIC_NAME_MAX + 1];
+    char origin[RT_KS_ORIGIN_BYTES]; /* what the copy is a copy of: cluster and journal, one line */
     uint64_t node;
     uint32_t epoch;
     uint64_t line_no;

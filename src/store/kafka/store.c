@@ -311,8 +311,8 @@ static uint64_t new_number(rt_store *store) {
 
 static bool woken(rt_store *store) {
     rt_ks *s = ks_of(store);
-    const bool shared = !s->mend.begun && s->share != NULL;
-    const bool woken = s->woken || (shared && rt_share_changed(s->share));
+    if (s->mend.begun) return false;
+    const bool woken = s->woken || (s->share != NULL && rt_share_changed(s->share));
     s->woken = false;
     return woken;
 }

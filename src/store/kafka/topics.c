@@ -1,5 +1,6 @@
 /* topics.c: the topics, made where they are missing, and looked at: a journal that forgets by itself would lose jobs. */
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "os/clock.h"
@@ -207,6 +208,12 @@ static rt_code look_for_others(rt_ks *s, rt_err *err) {
                    others, others == 1 ? " uses" : "s use", others == 1 ? "it" : "them");
 }
 
+static void note_origin(rt_ks *s) {
+    char *cluster = rd_kafka_clusterid(s->journal.writer, ASK_MS);
+    (void)snprintf(s->origin, sizeof s->origin, "%.200s %s\n", cluster != NULL ? cluster : "", s->journal_topic);
+    if (cluster != NULL) rd_kafka_mem_free(s->journal.writer, cluster);
+}
+
 rt_code rt_ks_topics(rt_ks *s, rt_err *err) {
     uint32_t lines = 0;
     rt_code code = s->cfg.create_topics ? make_all(s, err) : RT_OK;
@@ -219,5 +226,6 @@ rt_code rt_ks_topics(rt_ks *s, rt_err *err) {
     if (code == RT_OK && s->partitions > RT_STORE_KAFKA_PARTITIONS_MAX)
         code = rt_fail(err, RT_E_INVALID, 0, "Kafka: the topic %s has more than %d partitions", s->retry_topic,
                        RT_STORE_KAFKA_PARTITIONS_MAX);
+    if (code == RT_OK) note_origin(s);
     return code == RT_OK && s->cfg.shuns ? look_for_others(s, err) : code;
 }

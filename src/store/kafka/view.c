@@ -167,6 +167,7 @@ static void go_out(rt_gate *g) {
 enum { AWAY_MS_LEAST = 5000 }; /* longer than the engine ever is in one step */
 
 bool rt_ks_is_away(const rt_ks *s) {
+    if (s->cfg.alone) return false; // nobody writes behind its back
     const int64_t most_ms = s->cfg.kept_ms > AWAY_MS_LEAST ? s->cfg.kept_ms : AWAY_MS_LEAST;
     return rt_mono_ms() - atomic_load(&s->looked_ms) > most_ms;
 }
