@@ -1,4 +1,5 @@
-/* test_postgres_memory.c: what a node holds is not read again to be ended, unless somebody else has changed it. */
+/* test_postgres_memory.c: what a node holds is not read again to be ended, unless somebody else has changed it; and where it
+ * found the first free job it looks for the next ones. */
 #include "store/postgres_nodes.h"
 
 /* A job with a body of its own, claimed by node 0. */
@@ -118,6 +119,58 @@ static void postgres__what_a_failed_batch_wrote_is_not_remembered(void **state) 
     assert_int_equal(read[0].state, RT_JOB_DEAD);
 }
 
+/* ---- where free jobs begin ----------------------------------------------------------------------------- */
+
+/* Node 0 has taken the first two of four, two at a time, and knows where it found them. */
+static void take_two(nodes *n, rt_job jobs[4]) {
+    const rt_job_range two = {.index = RT_INDEX_FREE, .queue = Q, .to_take = true, .want = 2};
+    for (int i = 0; i < 4; i++) jobs[i] = nodes_insert(n, 0, RT_JOB_FREE, RT_JOB_PULL);
+    nodes_must_commit(n, 0);
+    kit_ids ids = {.stop_at = 2};
+    nodes_list(n, 0, two, &ids);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ids.ids[i], jobs[i].id);
+        nodes_update(n, 0, &jobs[i], RT_JOB_LEASED);
+        jobs[i].version++;
+        jobs[i].state = RT_JOB_LEASED;
+    }
+    nodes_must_commit(n, 0);
+    nodes_list(n, 0, two, &ids);
+    assert_int_equal(ids.count, 2);
+    assert_int_equal(ids.ids[0], jobs[2].id);
+    assert_int_equal(ids.ids[1], jobs[3].id);
+    rt_store_abandon(n->store[0]);
+}
+
+static void postgres__what_is_given_back_is_the_first_again(void **state) {
+    nodes *n = *state;
+    rt_job jobs[4];
+    take_two(n, jobs);
+    nodes_update(n, 0, &jobs[1], RT_JOB_FREE);
+    nodes_must_commit(n, 0);
+    const rt_job_range two = {.index = RT_INDEX_FREE, .queue = Q, .to_take = true, .want = 2};
+    kit_ids ids = {.stop_at = 2};
+    nodes_list(n, 0, two, &ids);
+    assert_int_equal(ids.ids[0], jobs[1].id);
+    assert_int_equal(ids.ids[1], jobs[2].id);
+}
+
+static void postgres__what_another_gave_back_is_found_by_who_finds_too_few(void **state) {
+    nodes *n = *state;
+    rt_job jobs[4], read;
+    take_two(n, jobs);
+    nodes_need(nodes_read_job(n, 1, jobs[0].id, &read), &n->err);
+    nodes_update(n, 1, &read, RT_JOB_FREE);
+    nodes_must_commit(n, 1);
+    const rt_job_range five = {.index = RT_INDEX_FREE, .queue = Q, .to_take = true, .want = 5};
+    kit_ids ids = {.stop_at = 5};
+    nodes_list(n, 0, five, &ids);
+    assert_int_equal(ids.count, 3);
+    assert_int_equal(ids.ids[0], jobs[0].id);
+    assert_int_equal(ids.ids[1], jobs[2].id);
+    assert_int_equal(ids.ids[2], jobs[3].id);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, nodes_open, nodes_close)
 
 int main(void) {
@@ -126,6 +179,8 @@ int main(void) {
         TEST(postgres__what_another_ended_meanwhile_is_read_again),
         TEST(postgres__a_body_that_another_uses_meanwhile_stays),
         TEST(postgres__what_a_failed_batch_wrote_is_not_remembered),
+        TEST(postgres__what_is_given_back_is_the_first_again),
+        TEST(postgres__what_another_gave_back_is_found_by_who_finds_too_few),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -242,6 +242,7 @@ static bool note_job(rt_pg *s, rt_pg_record *r, const rt_job *was, const rt_job 
     const bool goes = now == NULL;
     const rt_job after = goes ? (rt_job){0} : *now;
     if (!goes) r->job = after;
+    if (!goes && after.state == RT_JOB_FREE) rt_pg_front_freed(s, after.queue, after.id);
     if (!goes && (after.state == RT_JOB_READY || after.state == RT_JOB_FREE)) s->batch.shout = true;
     if (rt_pg_count(s, was != NULL ? &before : NULL, goes ? NULL : &after, &unused) != RT_OK) return false;
     return import || (use_body(s, goes ? NULL : &after, 1) && use_body(s, was != NULL ? &before : NULL, -1));

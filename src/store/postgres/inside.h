@@ -132,6 +132,8 @@ typedef struct rt_pg_list {
     rt_pg_row last;    /* where the next page begins; valid once something was fetched */
     uint32_t limit;    /* of the next page */
     uint32_t asked;    /* rows, by those who want it in this load, together */
+    rt_id front;       /* its first page began behind this; 0: at the start */
+    bool looked_behind; /* from the start, where the front had too few */
     bool fetched, complete, wanted;
     rt_pg *store;
 } rt_pg_list;
@@ -194,6 +196,21 @@ void rt_pg_habit_note(rt_pg_habits *all, rt_pg_record *record); /* a decision re
 void rt_pg_habits_want(rt_pg *s);                               /* for the batch's first load */
 void rt_pg_habits_next(rt_pg_habits *all);                      /* a batch begins */
 
+/* ---- where free jobs begin ----------------------------------------------------------------------------- */
+
+enum { RT_PG_FRONTS = 64 };
+
+typedef struct rt_pg_front {
+    rt_id queue, after; /* 0: none */
+    int64_t until_ms;   /* monotonic */
+} rt_pg_front;
+
+/* front.c. 0: from the start. */
+rt_id rt_pg_front_after(rt_pg *s, rt_id queue);
+/* A full page of them began with `first`. */
+void rt_pg_front_found(rt_pg *s, rt_id queue, rt_id first, bool from_start);
+void rt_pg_front_freed(rt_pg *s, rt_id queue, rt_id id);
+
 /* ---- what this node holds ------------------------------------------------------------------------------ */
 
 typedef struct rt_pg_generation {
@@ -239,6 +256,8 @@ rt_code rt_pg_count_events(rt_pg *s, int64_t more, rt_err *err);
 typedef struct rt_pg_history {
     bool looked;
     int64_t looked_ms;   /* monotonic */
+    int64_t gone_seq;    /* none was left up to here … */
+    int64_t gone_ms;     /* … a while ago; monotonic */
     int64_t oldest_ms;   /* of the oldest event there was; INT64_MAX: none */
     int64_t count;       /* about; with our own since */
 } rt_pg_history;
@@ -369,6 +388,7 @@ struct rt_pg {
     rt_pg_numbers numbers;
     rt_pg_habits habits;
     rt_pg_memory memory;
+    rt_pg_front fronts[RT_PG_FRONTS]; /* by hash; of two queues the later */
     rt_pg_batch batch;
     rt_pg_batch_view batch_view;
     rt_pg_reader reader;   /* over the engine's connection, in the batch's transaction */

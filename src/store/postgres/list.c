@@ -91,6 +91,24 @@ static void took_page(rt_pg_list *l, int rows) {
     if (l->limit < LIMIT_MAX) l->limit *= 2;
 }
 
+static bool takes_free(const rt_pg_list *l) {
+    return l->kind == RT_PG_LIST_JOBS && l->range.index == RT_INDEX_FREE && l->range.to_take && l->range.after == 0 &&
+           l->range.skip_hash == 0;
+}
+
+/* What began at the front is not complete before it was looked for from the start. */
+static void look_behind(rt_pg_list *l, rt_id first) {
+    if (!takes_free(l)) return;
+    if (l->complete && l->front != 0) {
+        l->fetched = l->complete = false;
+        l->count = 0;
+        l->front = 0;
+        l->looked_behind = true;
+    } else if (!l->complete && first != 0) {
+        rt_pg_front_found(l->store, l->range.queue, first, l->front == 0);
+    }
+}
+
 /* The body that stands behind a job; a job that has none has no row there. */
 static rt_code take_body(rt_pg *s, const PGresult *rows, int row) {
     const int first = RT_PG_TABLES[RT_PG_JOBS].columns_count;
@@ -103,6 +121,7 @@ static rt_code take_page(void *ctx, const PGresult *rows) {
     rt_pg_list *l = ctx;
     const int count = PQntuples(rows);
     const bool jobs = l->kind == RT_PG_LIST_JOBS;
+    const bool first_page = !l->fetched;
     for (int i = 0; i < count; i++) {
         rt_pg_record *r;
         rt_code code = rt_pg_take_row(l->store, jobs ? RT_PG_JOBS : RT_PG_DOCS, rows, i, 0, &r);
@@ -121,6 +140,7 @@ static rt_code take_page(void *ctx, const PGresult *rows) {
         l->last.record = NULL;
     }
     took_page(l, count);
+    look_behind(l, jobs && first_page && count > 0 ? (rt_id)rt_pg_read_i64(rows, 0, 0) : 0);
     return RT_OK;
 }
 
@@ -160,6 +180,7 @@ void rt_pg_list_send(rt_pg *s, rt_pg_list *l) {
         return;
     }
     rt_job_range range = l->range;
+    if (takes_free(l) && !l->fetched && !l->looked_behind) range.after = l->front = rt_pg_front_after(s, range.queue);
     if (l->fetched) {
         range.after = l->last.c;
         range.after_due_ms = (int64_t)l->last.a;

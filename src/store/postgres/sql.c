@@ -240,7 +240,7 @@ static const struct {
      "SELECT setval('retryd_numbers', greatest((SELECT last_value FROM retryd_numbers), $2::bigint)) FROM w"},
     {RT_SQL_TIDY_LOOK,
      "SELECT seq, job, at_ms, (SELECT sum(events)::bigint FROM retryd_counters WHERE queue = 0) "
-     "FROM retryd_events ORDER BY seq LIMIT $1::integer FOR UPDATE SKIP LOCKED"},
+     "FROM retryd_events WHERE seq > $2::bigint ORDER BY seq LIMIT $1::integer FOR UPDATE SKIP LOCKED"},
     {RT_SQL_TIDY_EVENTS, "DELETE FROM retryd_events WHERE seq = ANY($1::bigint[])"},
     {RT_SQL_TIDY_JOBS,
      "DELETE FROM retryd_jobs t USING unnest($1::bigint[], $2::bigint[]) AS u(id, last_event) "

@@ -78,6 +78,15 @@ static bool may_wait(const rt_pg *s, int64_t now_ms) {
     return !too_many && h->oldest_ms > now_ms - s->retention.age_ms;
 }
 
+/* What was dropped stays in the index until the next vacuum: it is not passed over each time. Others may be late with
+ * smaller numbers, so now and then it is. */
+static int64_t gone_seq(rt_pg_history *h) {
+    if (h->looked && rt_mono_ms() - h->gone_ms < LOOK_AGAIN_MS) return h->gone_seq;
+    h->gone_ms = rt_mono_ms();
+    h->gone_seq = 0;
+    return 0;
+}
+
 bool rt_pg_tidy(rt_pg *s, int64_t now_ms, uint32_t ops_max) {
     RT_ASSERT(ops_max >= 2);
     rt_pg_batch *b = &s->batch;
@@ -92,10 +101,12 @@ bool rt_pg_tidy(rt_pg *s, int64_t now_ms, uint32_t ops_max) {
     if (flushed != RT_OK) rt_pg_batch_break(s, &err);
     rt_pg_args_clear(&s->args);
     rt_pg_arg_i32(&s->args, (int32_t)o->limit);
+    rt_pg_arg_i64(&s->args, gone_seq(&s->history));
     rt_pg_send(&s->pipe, RT_SQL_TIDY_LOOK, &s->args, take_oldest, o);
     rt_code code = rt_pg_finish(s);
     if (code == RT_OK) rt_pg_flushed(s);
     if (code == RT_OK && o->count > 0) code = drop(s, o);
+    if (code == RT_OK && o->count > 0) s->history.gone_seq = o->seqs[o->count - 1];
     const bool more = code == RT_OK && o->all_over && o->count > 0;
     free(o);
     return more;
