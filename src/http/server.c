@@ -111,11 +111,11 @@ static void finish(rt_exchange *x) {
 static void take_back(rt_server *s, rt_exchange *x) {
     x->may_wait = !s->cfg.reads_wait;
     finish(x);
-    if (x->moves) {
+    if (x->moves && x->stage == RT_STAGE_OUT) { // LATE: nobody wants to know any more
         rt_server_hand(s, x);
         return;
     }
-    if (!x->replied && x->finish != NULL) { // it was suspended once more, for as long again
+    if (!x->replied && !x->moves && x->finish != NULL) { // it was suspended once more, for as long again
         if (x->stage != RT_STAGE_OUT) return;
         rt_peer *peer =
             MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
