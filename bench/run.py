@@ -80,15 +80,13 @@ def beanstalkd(*sync):
 
 class Retryd(Process):
     def __init__(self, data=None, *settings, store=None):
-        command = [RETRYD, "serve", "--listen", "127.0.0.1:0", "--data", data or folder(),
-                   "--set", "delivery.allow_networks=loopback"]
-        if store:
-            command[4:6] = ["--store", store]
+        place = ["--store", store] if store else ["--data", data or folder()]
+        command = [RETRYD, "serve", "--listen", "127.0.0.1:0", *place, "--set", "delivery.allow_networks=loopback"]
         for setting in settings:
             command += ["--set", setting]
         began = time.monotonic()
         super().__init__(*command, stderr=subprocess.PIPE)
-        self.folder = None if data or store else command[5]
+        self.folder = None if data or store else place[1]
         for line in self.process.stderr:
             if line.startswith("retryd: listening on "):
                 self.url = line.split()[-1]

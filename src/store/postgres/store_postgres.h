@@ -1,10 +1,10 @@
 /* store_postgres.h: the store for several nodes: one PostgreSQL, or what speaks its protocol and its SQL.
  *
  * Everything is in plain tables, described in schema.c, that an operator can query and back up. A batch reads what it
- * wants in pipelined round trips, keeps its changes to itself, and writes them in one pipelined transaction of a few
- * array-valued statements, which compare versions and end in COMMIT. A commit does not wait: its end is told by
- * rt_store_poll. Rows that are to be taken are locked from the listing to the commit, so that nodes pass over each
- * other's; the comparison at the commit is the final word.
+ * wants, and this node does not remember (memory.c), in pipelined round trips, keeps its changes to itself, and writes them
+ * in one pipelined transaction of a few array-valued statements, which compare versions and end in COMMIT. A commit does
+ * not wait: its end is told by rt_store_poll. Rows that are to be taken are locked from the listing to the commit, so that
+ * nodes pass over each other's; the comparison at the commit is the final word.
  *
  * No session state is relied on, so PgBouncer may stand in between. The database's clock is everybody's clock. */
 #ifndef RT_STORE_POSTGRES_STORE_POSTGRES_H
