@@ -192,6 +192,19 @@ def test_a_node_that_was_paused_for_longer_than_the_journal_is_kept_begins_again
     wait_until(lambda: second.get("/readyz").status_code == 200, 20, "it to be ready")
 
 
+def test_a_node_that_was_stopped_for_longer_begins_again_when_it_is_started(kafka, node, prefix):
+    first, second = node(0, **KEPT), node(1, **KEPT)
+    put_type(first, "t")
+    jobs = batch(first, "t", *[{"body": n} for n in range(10)])
+    wait_until(lambda: second.get(f"/v1/jobs/{jobs[-1]}").status_code == 200, what="the other node to see it")
+    journal = f"{prefix}.journal"
+    second.kill()
+    wait_cut_off(kafka, first, journal, "t", offset(kafka, journal, -1) + 2)
+    second.start()
+    assert "it is made again from" in second.log()
+    wait_until(lambda: holdings(second, ["t"]) == holdings(first, ["t"]), 20, "both to have the same")
+
+
 def test_what_was_under_way_in_a_node_that_was_paused_is_known_at_the_end(kafka, node, prefix):
     """Each event that it acknowledged is there, and what it has not acknowledged is there at most once."""
     first, second = node(0, **KEPT), node(1, **KEPT)
