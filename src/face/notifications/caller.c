@@ -1,6 +1,7 @@
 #include "face/notifications/caller.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "engine/messages/metadata.h"
 #include "face/notifications/limits.h"
@@ -108,7 +109,7 @@ static bool take_client_id(rt_exchange *x, rt_caller *out) {
         rt_zaqar_refuse(x, 400, "Missing header value", RT_STR("The \"Client-ID\" header is required."));
         return false;
     }
-    if (rt_limits_of(x)->client_id_uuid_safe[0] == 'o') return take_any_client_id(x, text, out);
+    if (strcmp(rt_limits_of(x)->client_id_uuid_safe, "off") == 0) return take_any_client_id(x, text, out);
     if (!rt_client_id_parse(text, id)) {
         rt_zaqar_refuse(x, 400, "Wrong UUID value", RT_STR("Malformed hexadecimal UUID."));
         return false;

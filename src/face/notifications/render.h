@@ -50,7 +50,7 @@ void rt_link_write(rt_buf *out, rt_link *l, rt_str path, bool there);
 bool rt_take_int(rt_exchange *x, const char *name, int64_t *out, bool *given);
 bool rt_take_bool(rt_exchange *x, const char *name, bool *out, bool *given);
 
-/* `limit` of a page of at most `max`. False: it is none, and nothing was replied. */
+/* Is it a `limit` that a client may name, where a page has at most `max`? And what counts if it names none. */
 static inline bool rt_is_page_size(int64_t limit, uint64_t max) { return limit >= 1 && (uint64_t)limit <= max; }
 static inline int64_t rt_page_default(uint64_t max) {
     return max < RT_PAGE_DEFAULT ? (int64_t)max : RT_PAGE_DEFAULT;
