@@ -41,6 +41,7 @@ rt_code rt_engine_open(rt_store *store, const rt_executor *executor, const rt_en
     e->batch_max = settings->batch_commands_max;
     rt_schedule_init(&e->schedule, settings->in_flight_max, settings->in_flight_bytes_max);
     rt_flights_init(&e->flights, rt_rng_next(&e->rng));
+    e->schedule.self = e->flights.last_token; // as random as any
     e->ready_pending = true;
     e->wakes_pending = true;
     e->cursors_pending = true;

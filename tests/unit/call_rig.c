@@ -15,7 +15,7 @@ static void open_engine(rig *r) {
     const rt_executor executor = {.ctx = r, .start = start};
     rt_engine_settings settings = rt_engine_settings_default();
     assert_int_equal(rt_store_memory_attach(r->disk, 7, &r->store, &err), RT_OK);
-    assert_int_equal(rt_engine_open(r->store, &executor, &settings, 3, &r->engine, &err), RT_OK);
+    assert_int_equal(rt_engine_open(r->store, &executor, &settings, r->seed, &r->engine, &err), RT_OK);
 }
 
 static void forget_attempts(rig *r) {
@@ -31,6 +31,7 @@ static rig *make_rigs(uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         r[i].disk = disk;
         r[i].now_ms = START_MS;
+        r[i].seed = 3 + i;
         open_engine(&r[i]);
     }
     return r;
@@ -70,6 +71,7 @@ int rig_teardown_both(void **state) {
 
 void rig_restart(rig *r) {
     close_engine(r);
+    r->seed += 2;
     open_engine(r);
 }
 

@@ -22,6 +22,7 @@ typedef struct rig {
     rt_store *store;
     rt_engine *engine;
     rt_arena arena; /* of claims */
+    uint64_t seed;  /* of its life */
     int64_t now_ms, next_ms;
     rt_attempt *under_way[ATTEMPTS_MAX]; /* the first first */
     uint32_t count;                      /* under way */

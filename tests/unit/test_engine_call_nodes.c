@@ -124,6 +124,22 @@ static void nodes__that_die_give_back_their_places(void **state) {
     assert_int_equal(under_way(n), 2);
 }
 
+/* The first is always faster to take the place that it left itself. */
+static void nodes__that_are_left_out_ask_for_a_place(void **state) {
+    rig *n = *state;
+    rt_call_type like = rig_type("http://t/");
+    like.concurrency = 1;
+    rig_put(&n[0], like);
+    rig_schedule(&n[0], 450, NULL);
+    for (int i = 0; i < 400; i++) {
+        rig_pass_both(n, TICK_MS);
+        assert_true(under_way(n) <= 1);
+        answer_all(n, 200);
+    }
+    assert_true(n[0].started > 50 && n[1].started > 50);
+    assert_true(started(n) > 300); // and little is lost by that
+}
+
 /* ---- circuit ------------------------------------------------------------------------------------------- */
 
 /* At this node so many calls end so. */
@@ -259,9 +275,9 @@ static void stored__starts_of_a_queue(void **state) {
     rig_schedule(&n[0], 5, NULL);
     assert_int_equal(rig_claim(&n[0], 3).count, 3);
     stored doc = read_doc(n, RT_DOC_CALL_STARTS);
-    assert_int_equal(doc.len, 1 + 5 * 8);
+    assert_int_equal(doc.len, 1 + 7 * 8);
     assert_int_equal(doc.bytes[0], 1); // its form
-    assert_numbers(doc.bytes + 1, 8, (const uint64_t[]){START_MS, 3000000, 0, 0, START_MS}, 5);
+    assert_numbers(doc.bytes + 1, 8, (const uint64_t[]){START_MS, 3000000, 0, 0, START_MS, 0, 0}, 7);
     rig_pass_both(n, 150); // one and a half are earned back
     assert_int_equal(rig_claim(&n[1], 1).count, 1);
     doc = read_doc(n, RT_DOC_CALL_STARTS);
@@ -353,6 +369,7 @@ int main(void) {
         BOTH(nodes__share_a_pace),
         BOTH(nodes__share_a_concurrency),
         BOTH(nodes__share_a_concurrency_of_workers),
+        BOTH(nodes__that_are_left_out_ask_for_a_place),
         BOTH(nodes__that_die_give_back_their_places),
         BOTH(nodes__open_a_circuit_together),
         BOTH(nodes__learn_of_calls_that_others_gave_out),

@@ -31,6 +31,8 @@ static rt_str encode(rt_arena *arena, const rt_lane_brakes *l) {
     pack_rate(&b, &l->rate);
     pack_rate(&b, &l->release);
     rt_pack_i64(&b, l->started_ms);
+    rt_pack_u64(&b, l->asker);
+    rt_pack_i64(&b, l->asked_ms);
     return rt_pack_finish(&b, arena);
 }
 
@@ -40,7 +42,9 @@ static bool decode(rt_str value, rt_lane_brakes *l, int64_t now_ms) {
     l->rate = unpack_rate(&u, now_ms);
     l->release = unpack_rate(&u, now_ms);
     l->started_ms = rt_unpack_i64(&u);
-    if (l->rate.at_ms < 0 || l->release.at_ms < 0 || l->started_ms < 0) return false;
+    l->asker = rt_unpack_u64(&u);
+    l->asked_ms = rt_unpack_i64(&u);
+    if (l->rate.at_ms < 0 || l->release.at_ms < 0 || l->started_ms < 0 || l->asked_ms < 0) return false;
     if (l->started_ms > now_ms) l->started_ms = l->started_ms > now_ms + AHEAD_MS ? 0 : now_ms;
     return !u.failed && u.rest.len == 0;
 }
@@ -51,16 +55,23 @@ static rt_code read_doc(rt_tx *tx, rt_id queue, rt_lane_brakes *b, rt_doc *doc) 
     const rt_code code = rt_doc_load(tx, RT_DOC_CALL_STARTS, rt_name_queue(tx->arena, queue), doc);
     if (code == RT_E_ABSENT) {
         b->rate = b->release = (rt_rate){0};
-        b->started_ms = 0;
+        b->started_ms = b->asked_ms = 0;
+        b->asker = 0;
         return RT_OK;
     }
     if (code != RT_OK || decode(doc->value, b, tx->now_ms)) return code;
     return rt_fail(tx->err, RT_E_CORRUPT, 0, "the starts of a queue cannot be read");
 }
 
+static bool is_asked(const rt_lane_brakes *b, int64_t now_ms) {
+    return b->asker != 0 && now_ms - b->asked_ms < RT_ASK_MS && now_ms >= b->asked_ms;
+}
+
+static uint64_t self(const rt_tx *tx) { return tx->schedule == NULL ? 0 : tx->schedule->self; }
+
 rt_code rt_starts_read(rt_tx *tx, rt_id queue, rt_lane_brakes *b, rt_doc *doc) {
     *doc = (rt_doc){0};
-    b->others = 0;
+    b->others = b->kept = 0;
     const bool shared = b->shared && rt_lane_brakes_limit(b, tx->now_ms);
     // The document first: whoever takes a lease between the two has changed it, and this decision is refused.
     const rt_code code = shared ? read_doc(tx, queue, b, doc) : RT_OK;
@@ -71,12 +82,14 @@ rt_code rt_starts_read(rt_tx *tx, rt_id queue, rt_lane_brakes *b, rt_doc *doc) {
     const rt_code counted = rt_view_counts(tx->view, queue, &counts);
     if (counted != RT_OK) return counted;
     b->others = counts.leased > 0 ? (uint32_t)counts.leased : 0;
+    b->kept = shared && b->asker != self(tx) && is_asked(b, tx->now_ms);
     return code;
 }
 
 rt_code rt_starts_write(rt_tx *tx, const rt_doc *doc, rt_lane_brakes *b, uint32_t count) {
     if (doc->kind == RT_DOC_NONE) return RT_OK;
     for (uint32_t i = 0; i < count; i++) rt_lane_brakes_started(b, tx->now_ms);
+    if (b->asker == self(tx)) b->asker = 0;
     rt_doc now = *doc;
     // Moved seldom, or each start would move it in the store's order of what ends.
     const int64_t needed_ms = tx->now_ms + RT_RELEASE_MS + (int64_t)b->stored.pace_ms;
@@ -86,3 +99,23 @@ rt_code rt_starts_write(rt_tx *tx, const rt_doc *doc, rt_lane_brakes *b, uint32_
     rt_tx_put_doc(tx, doc->version == 0 ? NULL : doc, &now);
     return RT_OK;
 }
+
+/* ---- asking for a place -------------------------------------------------------------------------------- */
+
+static rt_code decide_ask(rt_tx *tx, rt_command *cmd) {
+    const rt_starts_ask *c = (rt_starts_ask *)cmd;
+    rt_lane_brakes b = {.shared = true};
+    rt_doc doc;
+    const rt_code code = read_doc(tx, c->queue, &b, &doc);
+    // Another was first; or nobody has started anything.
+    if (code != RT_OK || doc.version == 0 || is_asked(&b, tx->now_ms)) return code;
+    b.asker = self(tx);
+    b.asked_ms = tx->now_ms;
+    rt_doc now = doc;
+    now.value = encode(tx->arena, &b);
+    if (now.value.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a queue's starts");
+    rt_tx_put_doc(tx, &doc, &now);
+    return RT_OK;
+}
+
+void rt_starts_ask_init(rt_starts_ask *c) { *c = (rt_starts_ask){.cmd = {.decide = decide_ask}}; }

@@ -75,7 +75,7 @@ static uint32_t all_room(const rt_lane_brakes *b, uint32_t under_way, int64_t no
 uint32_t rt_lane_brakes_room(const rt_lane_brakes *b, uint32_t under_way, int64_t now_ms, int64_t *again_ms) {
     *again_ms = INT64_MAX;
     if (b->tripped) return 0;
-    const uint32_t room = all_room(b, under_way + b->others, now_ms, again_ms);
+    const uint32_t room = all_room(b, under_way + b->others + b->kept, now_ms, again_ms);
     if (room == 0 && *again_ms != INT64_MAX) *again_ms += b->dither_ms;
     return room;
 }
@@ -84,6 +84,13 @@ void rt_lane_brakes_started(rt_lane_brakes *b, int64_t now_ms) {
     rt_rate_take(&b->rate, b->rate_per_s, now_ms);
     rt_rate_take(&b->release, b->circuit.release_per_s, now_ms);
     b->started_ms = now_ms;
+    b->starved_ms = 0;
+}
+
+bool rt_lane_brakes_starve(const rt_lane_brakes *b, uint32_t under_way) {
+    const bool full = b->concurrency > 0 && b->others + b->kept >= b->concurrency;
+    const bool probed = b->stored.circuit == RT_CIRCUIT_HALF_OPEN && b->others > 0;
+    return b->shared && !b->pull && under_way == 0 && b->stored.circuit != RT_CIRCUIT_OPEN && (full || probed);
 }
 
 void rt_lane_brakes_set_back(rt_lane_brakes *b, int64_t now_ms) {

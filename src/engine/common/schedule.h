@@ -24,6 +24,7 @@ enum {
     RT_SUSPECT_CREDIT_MAX = 64,     /* starts that may be saved up */
     RT_SOUND_BUSY_MS = 20,          /* sound queues count as being served this long after a start */
     RT_LANES_IDLE_MAX = 16384,      /* idle queues whose trust is remembered */
+    RT_ASK_MS = 1000,               /* a node that starves so long asks others for a place, which is kept for so long */
     RT_RELEASE_MS = 60000           /* after a circuit has closed, starts are held to release_per_s so long */
 };
 
@@ -45,6 +46,10 @@ typedef struct rt_lane_brakes {
     rt_rate rate, release;   /* all starts; those of the minute after closing */
     int64_t started_ms;      /* the last start; 0: none yet */
     uint32_t others;         /* under way, but not from here */
+    uint32_t kept;           /* places that are kept for another node, which has asked for one */
+    uint64_t asker;          /* that node, or this one (rt_schedule.self); 0: none … */
+    int64_t asked_ms;        /* … and when */
+    int64_t starved_ms;      /* since when others have all the places, or this node asked for one; 0: they do not */
     int64_t lost_due_ms;     /* no lease of them that has run out is left up to here, see take.c … */
     rt_id lost_job;          /* … and this job */
     uint32_t dither_ms;      /* shared: waits so much longer, so that not all nodes come at the same moment */
@@ -55,6 +60,8 @@ bool rt_lane_brakes_limit(const rt_lane_brakes *b, int64_t now_ms);
  * time). */
 uint32_t rt_lane_brakes_room(const rt_lane_brakes *b, uint32_t under_way, int64_t now_ms, int64_t *again_ms);
 void rt_lane_brakes_started(rt_lane_brakes *b, int64_t now_ms);
+/* Others have all the places. */
+bool rt_lane_brakes_starve(const rt_lane_brakes *b, uint32_t under_way);
 /* The clock was set back: what is counted from the past starts anew. */
 void rt_lane_brakes_set_back(rt_lane_brakes *b, int64_t now_ms);
 
@@ -78,6 +85,7 @@ typedef struct rt_turns {
 } rt_turns;
 
 typedef struct rt_schedule {
+    uint64_t self;     /* this node among those that share a store */
     rt_map lanes;      /* by queue */
     rt_heap waiting;   /* lanes by wake */
     rt_turns sound, suspect;

@@ -146,6 +146,7 @@ int64_t rt_upkeep_next_ms(const rt_engine *e);
 void rt_upkeep_outcome(rt_engine *e, const rt_outcome *o);   /* an attempt has ended */
 void rt_upkeep_lesson(rt_engine *e, const rt_lesson *lesson); /* durable: a circuit may open */
 void rt_upkeep_circuit(rt_engine *e, rt_lane *lane);         /* what is known of it was read again */
+void rt_upkeep_ask(rt_engine *e, rt_id queue);               /* other nodes have all the places */
 void rt_upkeep_close(rt_engine *e);
 
 #endif

@@ -3,7 +3,7 @@
 #include "engine/calls/circuit.h"
 #include "engine/machine/machine.h"
 
-enum { PAGE_JOBS = 64, LOST_LOOKS_MAX = 1024 };
+enum { PAGE_JOBS = 64, LOST_LOOKS_MAX = 1024, ASK_LOOK_MS = 50 };
 
 /* Jobs are copied out of the listing first: starting them writes to the batch that is being listed. */
 typedef struct page {
@@ -249,6 +249,28 @@ static rt_code settle_others(rt_engine *e, rt_lane *lane) {
     return rt_schedule_wake(&e->schedule, lane->queue, e->now_ms) ? RT_OK : RT_E_NOMEM;
 }
 
+static bool has_due(rt_engine *e, const rt_lane *lane) {
+    page p;
+    init_page(&p, e, 1);
+    rt_job_range range = rt_take_lane_range(lane);
+    range.want = 1;
+    return list_page(e, &range, add_due, &p) == RT_OK && p.count > 0 && p.jobs[0].state != RT_JOB_LEASED;
+}
+
+/* Others have had all places of the lane for a while, and something of it is due: one is kept for it, and looked for. */
+static void ask_for_place(rt_engine *e, rt_lane *lane) {
+    rt_lane_brakes *b = lane->brakes;
+    const bool starves = rt_lane_brakes_starve(b, lane->in_flight);
+    if (!starves || b->starved_ms == 0 || e->now_ms < b->starved_ms) b->starved_ms = starves ? e->now_ms : 0;
+    if (!starves) return;
+    const bool asks = e->now_ms - b->starved_ms >= RT_ASK_MS;
+    if (asks) b->starved_ms = e->now_ms;
+    if (asks && has_due(e, lane)) rt_upkeep_ask(e, lane->queue);
+    else if (b->asker != e->schedule.self || e->now_ms - b->asked_ms >= RT_ASK_MS) return;
+    lane->known = false;
+    (void)rt_schedule_wake(&e->schedule, lane->queue, e->now_ms + ASK_LOOK_MS);
+}
+
 /* Nothing of the lane may start: it waits for the time when something may, or else for an outcome or a change. */
 static bool is_braked(rt_engine *e, rt_lane *lane) {
     int64_t again_ms;
@@ -256,6 +278,7 @@ static bool is_braked(rt_engine *e, rt_lane *lane) {
     if (rt_lane_brakes_room(lane->brakes, lane->in_flight, e->now_ms, &again_ms) > 0) return false;
     lane->backlog = true;
     if (again_ms != INT64_MAX) (void)rt_schedule_wake(&e->schedule, lane->queue, again_ms);
+    ask_for_place(e, lane);
     return true;
 }
 

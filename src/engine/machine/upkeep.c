@@ -3,6 +3,7 @@
 
 #include "base/pack.h"
 #include "engine/calls/circuit.h"
+#include "engine/calls/starts.h"
 #include "engine/machine/machine.h"
 
 /* Every command here belongs to the engine itself and is asked again until it is durable: nobody else would. */
@@ -175,6 +176,21 @@ void rt_upkeep_lesson(rt_engine *e, const rt_lesson *lesson) {
 
 void rt_upkeep_circuit(rt_engine *e, rt_lane *lane) {
     if (lane->brakes != NULL && rt_circuit_has_news(lane->brakes, e->now_ms)) submit_trip(e, lane);
+}
+
+static void ask_done(rt_command *cmd) {
+    if (must_repeat(cmd)) submit_own(cmd->ctx, cmd);
+    else free(cmd);
+}
+
+void rt_upkeep_ask(rt_engine *e, rt_id queue) {
+    rt_starts_ask *c = malloc(sizeof *c);
+    if (c == NULL) return; // it asks again
+    rt_starts_ask_init(c);
+    c->queue = queue;
+    c->cmd.done = ask_done;
+    c->cmd.ctx = e;
+    submit_own(e, &c->cmd);
 }
 
 /* Others are told, and heard, also a while after the last lesson. */
