@@ -77,7 +77,8 @@ def test_redrive_of_many_takes_those_that_match(retryd, receiver):
 @pytest.mark.slow
 @pytest.mark.parametrize("body, field", [({"reason": "rejected"}, "reason"), ({"filter": {"reasons": "rejected"}}, "reasons"),
                                          ({"filter": {"reason": 5}}, "reason"), ({"queue": 5}, "queue"),
-                                         ({"queue": None}, "queue"), ({"dry_run": "yes"}, "dry_run"), ({"rate": "9"}, "rate")])
+                                         ({"queue": None}, "queue"), ({"filter": {"type": None}}, "type"),
+                                         ({"dry_run": None}, "dry_run"), ({"dry_run": "yes"}, "dry_run"), ({"rate": "9"}, "rate")])
 def test_what_would_match_more_than_was_meant_is_refused(retryd, receiver, body, field):
     receiver.always(404)
     retryd.subscribe("a", receiver.url())

@@ -87,10 +87,23 @@ static rt_code count_many(rt_view *v, many *m) {
     return code;
 }
 
+/* Elsewhere null is as if it were left out. Here that would turn a program's missing name into all jobs there are. */
+static bool has_no_null(rt_exchange *x, json_t *object) {
+    const char *name;
+    json_t *value;
+    json_object_foreach(object, name, value) {
+        if (!json_is_null(value)) continue;
+        rt_problem(x, 400, "\"%s\" is null, which names nothing; left out it means all.", name);
+        return false;
+    }
+    return true;
+}
+
 /* {"queue" | "type", "filter": {…}, "rate", "dry_run"}; counts what matches now. False: replied. */
 static bool read_many(rt_exchange *x, json_t *body, many *out) {
     rt_dead_words words;
     json_t *filter = json_object_get(body, "filter");
+    if (!has_no_null(x, body) || !has_no_null(x, filter)) return false;
     if (!rt_members_are_right(x, body, OF_MANY, sizeof OF_MANY / sizeof *OF_MANY)) return false;
     if (!rt_members_are_right(x, filter, OF_FILTER, sizeof OF_FILTER / sizeof *OF_FILTER)) return false;
     if (!rt_field_int(x, body, "rate", 0, RATE_MAX, 0, &out->rate))
