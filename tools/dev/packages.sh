@@ -2,7 +2,7 @@
 
 PACKAGES_build=(meson ninja-build pkg-config gcc libc6-dev libmicrohttpd-dev libcurl4-openssl-dev liblmdb-dev
     libyajl-dev libjansson-dev libssl-dev libinih-dev libcmocka-dev libsystemd-dev libpq-dev librdkafka-dev)
-PACKAGES_run=()
+PACKAGES_run=(curl jq python3) # what README and docs/ play with it
 PACKAGES_test=(make libsqlite3-dev) # examples/store
 PACKAGES_lint=(binutils python3)
 PACKAGES_sanitize=(clang libclang-rt-14-dev)
@@ -29,7 +29,8 @@ need() {
     echo "dev: installing what $why needs and this machine lacks: ${missing[*]}" >&2
     if [ "$(id -u)" -ne 0 ]; then
         if ! command -v sudo >/dev/null; then
-            echo "dev: that takes root, and there is no sudo: run 'apt-get install ${missing[*]}' as root" >&2
+            echo "dev: that takes root, and there is no sudo; as root, run" >&2
+            echo "  apt-get update && apt-get install --no-install-recommends ${missing[*]}" >&2
             exit 1
         fi
         sudo=(sudo)

@@ -1,7 +1,7 @@
 # A server to play with.
 
 dev_run() {
-    need "building" "${PACKAGES_build[@]}"
+    need "building and the tour" "${PACKAGES_build[@]}" "${PACKAGES_run[@]}"
     configure_plain
     compile build retryd retryctl shipped-plugins
     echo "For the README's tour deliveries to this machine are allowed (--set delivery.allow_networks=loopback) and the demo"
