@@ -9,7 +9,7 @@ PACKAGES_sanitize=(clang libclang-rt-14-dev)
 PACKAGES_e2e=(python3-pytest python3-requests python3-zaqarclient python3-zaqar python3-testtools python3-ddt openssl
     nghttp2-server curl jq procps iproute2 postgresql pgbouncer nodejs python3-barbicanclient)
 PACKAGES_store=(python3 postgresql)
-PACKAGES_kafka=(maven default-jre-headless kcat) # Apache Kafka itself: tests/kafka/pom.xml
+PACKAGES_kafka=(maven default-jre-headless kcat python3-requests) # Apache Kafka itself: tests/kafka/pom.xml
 PACKAGES_demo=(python3 curl)
 PACKAGES_bench=(beanstalkd procps redis-server postgresql nodejs npm)
 

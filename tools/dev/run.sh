@@ -12,7 +12,7 @@ dev_run() {
 
 dev_demo_kafka() {
     need "building" "${PACKAGES_build[@]}"
-    need "the demo" "${PACKAGES_demo[@]}" python3-requests
+    need "the demo" "${PACKAGES_demo[@]}"
     need "Kafka" "${PACKAGES_kafka[@]}"
     configure_plain
     compile build retryd
