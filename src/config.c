@@ -222,14 +222,17 @@ static size_t edit_distance(rt_str a, rt_str b) {
 
 static rt_code unknown(rt_str name, rt_err *err) {
     const rt_str shown = {.ptr = name.ptr, .len = least(name.len, NAME_MAX_BYTES)};
-    const rt_setting *closest = &rt_settings[0];
-    size_t best = SIZE_MAX;
+    const rt_setting *closest = NULL;
+    size_t best = shown.len / 3 + 1; // what is farther off was not meant
     for (size_t i = 0; i < rt_settings_count; i++) {
         const size_t distance = edit_distance(shown, rt_str_of(rt_settings[i].name));
-        if (distance >= best) continue;
+        if (distance > best || (distance == best && closest != NULL)) continue;
         best = distance;
         closest = &rt_settings[i];
     }
+    if (closest == NULL)
+        return rt_fail(err, RT_E_INVALID, 0, "there is no setting \"%.*s\"; `retryd config --explain` lists them all",
+                       RT_STR_ARG(shown));
     return rt_fail(err, RT_E_INVALID, 0, "there is no setting \"%.*s\"; did you mean %s?", RT_STR_ARG(shown),
                    closest->name);
 }

@@ -94,7 +94,8 @@ rt_code rt_serve_kafka_open(rt_serve_kafka *k, const rt_config *config, const rt
     if (config->kafka_brokers[0] == '\0') return RT_OK;
     rt_code code = make_names(k, err);
     if (code == RT_OK && config->kafka_properties_file[0] != '\0')
-        code = rt_file_read(config->kafka_properties_file, PROPERTIES_FILE_MAX, true, &k->properties, err);
+        code = rt_file_read_of("kafka.properties_file", config->kafka_properties_file, PROPERTIES_FILE_MAX, true,
+                               &k->properties, err);
     if (code != RT_OK) return code;
     k->client = (rt_kafka){
         .brokers = config->kafka_brokers, .properties = rt_buf_str(&k->properties), .say = log_client, .ctx = k};

@@ -80,7 +80,8 @@ static rt_code open_kafka(const rt_config *c, rt_str text, claim by, rt_store **
         return rt_fail(err, RT_E_INVALID, 0, "--store takes kafka://HOST:PORT,…/PREFIX");
     rt_code code = RT_OK;
     if (c->kafka_properties_file[0] != '\0')
-        code = rt_file_read(c->kafka_properties_file, KAFKA_PROPERTIES_MAX, true, &properties, err);
+        code = rt_file_read_of("kafka.properties_file", c->kafka_properties_file, KAFKA_PROPERTIES_MAX, true, &properties,
+                               err);
     char *brokers_z = rt_str_dup(brokers);
     char *prefix_z = rt_str_dup(prefix);
     if (brokers_z == NULL || prefix_z == NULL) code = rt_fail(err, RT_E_NOMEM, 0, "the store's URL");

@@ -59,8 +59,11 @@ rt_code rt_listen_open(const char *host, uint16_t port, int *fd, uint16_t *bound
     }
     freeaddrinfo(list);
     if (got < 0) {
-        return rt_fail(err, RT_E_IO, why, "cannot listen on %s port %u: %s", host, (unsigned)port,
-                       strerror(why));
+        const char *hint = "";
+        if (why == EADDRINUSE) hint = "; another program listens there: choose another port (0 takes a free one)";
+        if (why == EACCES) hint = "; ports below 1024 want root, or the capability CAP_NET_BIND_SERVICE";
+        if (why == EADDRNOTAVAIL) hint = "; this machine has no such address";
+        return rt_fail(err, RT_E_IO, why, "cannot listen on %s port %u: %s%s", host, (unsigned)port, strerror(why), hint);
     }
     *fd = got;
     *bound_port = port_of(got);

@@ -40,3 +40,9 @@ rt_code rt_file_read(const char *path, size_t bytes_max, bool secret, rt_buf *ou
     (void)close(fd);
     return code;
 }
+
+rt_code rt_file_read_of(const char *setting, const char *path, size_t bytes_max, bool secret, rt_buf *out, rt_err *err) {
+    rt_err why = {.code = RT_OK};
+    const rt_code code = rt_file_read(path, bytes_max, secret, out, &why);
+    return code == RT_OK ? RT_OK : rt_fail(err, code, why.sys_errno, "%s: %s", setting, why.msg);
+}

@@ -53,7 +53,7 @@ rt_code rt_tokens_parse(rt_str text, const char *name, rt_tokens *out, rt_err *e
 
 rt_code rt_tokens_read(const char *file, rt_tokens *out, rt_err *err) {
     rt_buf text = {0};
-    rt_code code = rt_file_read(file, FILE_BYTES_MAX, true, &text, err);
+    rt_code code = rt_file_read_of("auth.tokens_file", file, FILE_BYTES_MAX, true, &text, err);
     if (code == RT_OK) code = rt_tokens_parse(rt_buf_str(&text), file, out, err);
     if (text.ptr != NULL) explicit_bzero(text.ptr, text.cap);
     rt_buf_deinit(&text);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "os/clock.h"
+#include "store/lmdb/fault.h"
 
 enum { READERS_MAX = RT_LMDB_VIEWS_MAX + 6 /* for backup tools */, LOOK_EVERY_MS = 1000 };
 
@@ -53,6 +54,7 @@ rt_code rt_lmdb_fail(rt_err *err, int rc, const char *what) {
     const char *hint = "";
     if (rc == MDB_MAP_FULL) hint = ": raise the store's map size";
     if (code == RT_E_FULL && rc > 0) hint = ": make room on the disk";
+    if (code == RT_E_CORRUPT) hint = ": the data is damaged, or not retryd's; restore a backup";
     return rt_fail(err, code, sys_errno, "%s: %s%s", what, mdb_strerror(rc), hint);
 }
 
@@ -67,18 +69,26 @@ static rt_code sync_parent(const rt_lmdb_env *env, rt_err *err) {
     return rc == 0 ? RT_OK : rt_fail(err, RT_E_IO, rc, "%s/..: %s", env->dir, strerror(rc));
 }
 
+static rt_code dir_fails(const rt_lmdb_env *env, const char *what, rt_err *err) {
+    const int rc = errno;
+    const char *hint = "";
+    if (rc == EACCES || rc == EPERM) hint = "; whoever runs retryd must be allowed to write there";
+    if (rc == ENOENT) hint = "; the folder that it shall be in is not there";
+    return rt_fail(err, RT_E_IO, rc, "cannot %s the data folder %s: %s%s", what, env->dir, strerror(rc), hint);
+}
+
 static rt_code open_dir(rt_lmdb_env *env, rt_err *err) {
     const bool made = mkdir(env->dir, 0700) == 0;
-    if (!made && errno != EEXIST) return rt_fail(err, RT_E_IO, errno, "%s: %s", env->dir, strerror(errno));
+    if (!made && errno != EEXIST) return dir_fails(env, "make", err);
     env->dir_fd = open(env->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (env->dir_fd < 0) return rt_fail(err, RT_E_IO, errno, "%s: %s", env->dir, strerror(errno));
+    if (env->dir_fd < 0) return dir_fails(env, "open", err);
     return made ? sync_parent(env, err) : RT_OK;
 }
 
 /* LMDB itself would let a second process in, and two engines would then decide on the same jobs. */
 static rt_code lock_dir(rt_lmdb_env *env, rt_err *err) {
     env->lock_fd = openat(env->dir_fd, "owner.lock", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (env->lock_fd < 0) return rt_fail(err, RT_E_IO, errno, "%s/owner.lock: %s", env->dir, strerror(errno));
+    if (env->lock_fd < 0) return dir_fails(env, "write to", err);
     if (flock(env->lock_fd, LOCK_EX | LOCK_NB) == 0) {
         // The number is for people who meet the lock; the lock itself is the kernel's, so failing here does
         // no harm.
@@ -107,7 +117,7 @@ static rt_code make_meta(const rt_lmdb_env *env, MDB_txn *txn, rt_stored_meta *m
     int rc = mdb_stat(txn, env->meta, &stat);
     if (rc != 0) return rt_lmdb_fail(err, rc, env->dir);
     if (stat.ms_entries != 0) {
-        return rt_fail(err, RT_E_INVALID, 0, "%s holds an LMDB database that is not retryd's", env->dir);
+        return rt_fail(err, RT_E_INVALID, 0, "%s holds an LMDB database that is not retryd's, or is damaged", env->dir);
     }
     *meta = (rt_stored_meta){.format = RT_STORED_FORMAT, .id_limit = 1, .seq_limit = 1};
     if (getrandom(&meta->tag, sizeof meta->tag, 0) != (ssize_t)sizeof meta->tag) {
@@ -200,6 +210,7 @@ rt_code rt_lmdb_env_open(rt_lmdb_env *env, const rt_store_lmdb_config *cfg, rt_s
     env->map_bytes -= env->map_bytes % page_bytes;
     env->dir = rt_str_dup(rt_str_of(cfg->dir));
     if (env->dir == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "store directory");
+    rt_lmdb_fault_explain();
     rt_code code = open_dir(env, err);
     if (code == RT_OK) code = lock_dir(env, err);
     if (code == RT_OK) code = open_mdb(env, meta, err);
