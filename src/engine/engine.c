@@ -2,7 +2,7 @@
 
 #include "engine/machine/machine.h"
 
-enum { BATCHES_MAX = 4, TIDY_OPS_MAX = 512, TIDY_EVERY_MS = 60000, PUBLISH_EVERY_MS = 1000 };
+enum { BATCHES_MAX = 4, TIDY_OPS_LEAST = 512, TIDY_EVERY_MS = 60000, PUBLISH_EVERY_MS = 1000 };
 
 rt_engine_settings rt_engine_settings_default(void) {
     return (rt_engine_settings){
@@ -73,7 +73,8 @@ static void tidy(rt_engine *e) {
     rt_batch *b = rt_batch_open(e);
     if (b == NULL) return;
     e->tidy_at_ms = e->now_ms + TIDY_EVERY_MS;
-    e->tidy_pending = rt_store_tidy(e->store, e->now_ms, TIDY_OPS_MAX);
+    // A line of history that goes is two writes: what goes must keep up with what comes.
+    e->tidy_pending = rt_store_tidy(e->store, e->now_ms, TIDY_OPS_LEAST + 2 * b->writes);
     b->tidied = true;
 }
 

@@ -1,6 +1,5 @@
 #include "call_rig.h"
 
-
 enum { STEPS_MAX = 2000 };
 
 static void start(void *ctx, rt_attempt *attempt) {
@@ -22,9 +21,10 @@ static void forget_attempts(rig *r) {
     while (r->count > 0) rt_attempt_free(r->under_way[--r->count]);
 }
 
-static rig *make_rigs(uint32_t count) {
+static rig *make_rigs(uint32_t count, rt_retention retention) {
     rig *r = calloc(count, sizeof *r);
-    const rt_store_memory_config config = {.tag = 1, .sole_owner = count == 1, .commit_waits = true};
+    const rt_store_memory_config config = {.tag = 1, .sole_owner = count == 1, .commit_waits = true,
+                                           .retention = retention};
     assert_non_null(r);
     rt_memory_disk *disk = rt_memory_disk_new(&config);
     assert_non_null(disk);
@@ -38,12 +38,17 @@ static rig *make_rigs(uint32_t count) {
 }
 
 int rig_setup(void **state) {
-    *state = make_rigs(1);
+    *state = make_rigs(1, (rt_retention){0});
+    return 0;
+}
+
+int rig_setup_forgetful(void **state) {
+    *state = make_rigs(1, (rt_retention){.age_ms = INT64_MAX / 2, .events = RIG_EVENTS_KEPT});
     return 0;
 }
 
 int rig_setup_both(void **state) {
-    *state = make_rigs(2);
+    *state = make_rigs(2, (rt_retention){0});
     return 0;
 }
 

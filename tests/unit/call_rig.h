@@ -15,7 +15,7 @@
 #include "engine/engine.h"
 #include "store/memory/store_memory.h"
 
-enum { START_MS = 1000000, ATTEMPTS_MAX = 512 };
+enum { START_MS = 1000000, ATTEMPTS_MAX = 512, RIG_EVENTS_KEPT = 100 };
 
 typedef struct rig {
     rt_memory_disk *disk;
@@ -31,6 +31,7 @@ typedef struct rig {
 
 /* cmocka's setup and teardown: *state is an owned rig. */
 int rig_setup(void **state);
+int rig_setup_forgetful(void **state); /* RIG_EVENTS_KEPT lines of history are kept */
 int rig_teardown(void **state);
 /* Two nodes on one disk; *state is an owned rig[2]. What happens at one does not step the other: rig_pass_both. */
 int rig_setup_both(void **state);

@@ -269,6 +269,7 @@ rt_code rt_batch_apply(rt_engine *e, rt_tx *tx) {
     };
     const rt_code code = rt_store_apply(e->store, &change, &e->err);
     if (code != RT_OK) return code;
+    e->open->writes += tx->ops_count;
     note_change(e, tx);
     if (tx->topics_count > RT_TX_TOPICS_MAX) rt_waiting_wake_all(&e->waiting);
     else

@@ -50,6 +50,7 @@ typedef struct rt_batch {
     rt_flight *flights;       /* to be started when it is durable */
     rt_tally tally;
     uint64_t begun_us;
+    uint32_t writes;          /* of all changes in it */
     bool tidied;              /* upkeep of the store may have written */
     rt_id ready_from;         /* where the FIFO stood before */
     rt_lesson *lessons;       /* owned; for the circuits, when it is durable */
