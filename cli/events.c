@@ -60,6 +60,7 @@ int rt_cli_event_type_show(const rt_cli *cli, int argc, char **argv) {
     json_t *answer = type_call(cli, "GET", argv[0], "", NULL);
     if (answer == NULL) return 1;
     if (rt_cli_print_json(cli, answer)) return 0;
+    answer = rt_fields_spread(rt_fields_spread(answer)); // state.circuit.state
     rt_fields_print(answer);
     json_decref(answer);
     return 0;

@@ -34,8 +34,9 @@ static const char POLICY_USAGE[] = "usage: retryctl policy explain [--json] POLI
 static const char BACKOFF_USAGE[] =
     "usage: retryctl backoff explain [--json] DESCRIPTOR|null|- [--previous-ms N] [--count K]\n";
 
-static int misused(const rt_explain_io *io, const request *r, const char *what, const char *word) {
-    (void)fprintf(io->err, "retryctl: %s%s\n%s", what, word, r->usage);
+/* The usage is said by whoever takes the words apart. */
+static int misused(const rt_explain_io *io, const char *what, const char *word) {
+    (void)fprintf(io->err, "retryctl: %s%s\n", what, word);
     return EXIT_USAGE;
 }
 
@@ -69,14 +70,14 @@ static int read_option(const rt_explain_io *io, request *r, int argc, char **arg
         r->help = true;
     } else if (r->is_backoff && is_option("--previous-ms", argc, argv, i, &value)) {
         if (value == NULL || !to_number(value, 0, PREVIOUS_MS_MAX, &r->previous_ms)) {
-            return misused(io, r, "--previous-ms wants a whole number of milliseconds", "");
+            return misused(io, "--previous-ms wants a whole number of milliseconds", "");
         }
     } else if (r->is_backoff && is_option("--count", argc, argv, i, &value)) {
         if (value == NULL || !to_number(value, 1, INTERVALS_MAX, &r->count)) {
-            return misused(io, r, "--count wants a number from 1 to 100000", "");
+            return misused(io, "--count wants a number from 1 to 100000", "");
         }
     } else {
-        return misused(io, r, "there is no option ", word);
+        return misused(io, "there is no option ", word);
     }
     return 0;
 }
@@ -93,10 +94,10 @@ static int read_request(const rt_explain_io *io, request *r, int argc, char **ar
         } else if (r->subject == NULL) {
             r->subject = argv[i];
         } else {
-            return misused(io, r, "one thing at a time; too much: ", argv[i]);
+            return misused(io, "one thing at a time; too much: ", argv[i]);
         }
     }
-    if (r->subject == NULL && !r->help) return misused(io, r, "nothing to explain", "");
+    if (r->subject == NULL && !r->help) return misused(io, "nothing to explain", "");
     return 0;
 }
 

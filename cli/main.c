@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/str.h"
 #include "commands.h"
 #include "explain.h"
+#include "options.h"
 
 /* ---- without a server ------------------------------------------------------------------------------------ */
 
@@ -73,16 +73,18 @@ static const struct {
     {"dead", "show", rt_cli_job, "dead show ID", "one of them, with its attempts"},
     {"dead", "count", rt_cli_dead_count, "dead count [FILTER] [--by reason|retry_reason|failure|queue]", "how many"},
     {"dead", "sample", rt_cli_dead_sample, "dead sample [FILTER] [--limit N]", "some of them, by chance"},
-    {"dead", "export", rt_cli_dead_export, "dead export [FILTER]", "all of them with their bodies, as NDJSON"},
+    {"dead", "export", rt_cli_dead_export, "dead export [FILTER] [--limit N] [--marker M]",
+     "all of them with their bodies, as NDJSON"},
     {"dead", "redrive", rt_cli_dead_redrive, "dead redrive ID | [FILTER] [--rate N] [--dry-run]",
      "try afresh: one, or all that match"},
     {"dead", "delete", rt_cli_dead_delete, "dead delete ID | FILTER [--dry-run]", "delete one, or all that match"},
-    {"work", NULL, rt_cli_work, "work [--process P] [--entity E]", "what is worked on, and by whom"},
-    {"sessions", NULL, rt_cli_sessions, "sessions", "the workers that are alive"},
+    {"work", NULL, rt_cli_work, "work [--process P] [--entity E] [--limit N] [--marker M]",
+     "what is worked on, and by whom"},
+    {"sessions", NULL, rt_cli_sessions, "sessions [--limit N] [--marker M]", "the workers that are alive"},
     {"backoffs", "clear", rt_cli_backoffs_clear, "backoffs clear ENTITY PROCESS", "try again now"},
-    {"backoffs", "list", rt_cli_backoffs, "backoffs list [--process P] [--entity E]",
+    {"backoffs", "list", rt_cli_backoffs, "backoffs list [--process P] [--entity E] [--limit N] [--marker M]",
      "what rests after a failure, until when, and why"},
-    {"backoffs", NULL, rt_cli_backoffs, "backoffs [--process P] [--entity E]", "the same"},
+    {"backoffs", NULL, rt_cli_backoffs, "backoffs [--process P] [--entity E] [--limit N] [--marker M]", "the same"},
     {"entity", NULL, rt_cli_entity, "entity ENTITY", "one entity: its value, and what is done with it"},
     {"history", NULL, rt_cli_history, "history ENTITY [--limit N] [--marker SEQ]",
      "all work on an entity, newest first"},
@@ -97,105 +99,109 @@ static const struct {
     {"order-types", "list", rt_cli_order_types, "order-types list", "all types that the project can order"},
     {"order-types", NULL, rt_cli_order_types, "order-types", "the same"},
     {"locks", NULL, rt_cli_locks, "locks", "maintenance that one node does at a time"},
-    {"migrate-store", NULL, rt_cli_migrate_store, "migrate-store FROM TO [--config FILE] [--force]",
+    {"migrate-store", NULL, rt_cli_migrate_store, "migrate-store FROM TO [--config FILE] [--set group.key=value] [--force]",
      "all of one store into another, empty one (no server may use them)"},
     {"watch", NULL, rt_cli_watch, "watch [--interval SECONDS] [--once]", "the busiest queues, live"},
     {"plugin", "check", rt_cli_plugin_check, "plugin check FILE",
      "does it load, and what is in it? (no server needed)"},
     {"policy", "show", rt_cli_policy_show, "policy show QUEUE [SUBSCRIPTION]",
      "the delivery policy that governs, and its schedule"},
-    {"policy", "explain", explain_policy, "policy explain POLICY",
+    {"policy", "explain", explain_policy, "policy explain POLICY|-",
      "the schedule of a delivery policy (no server needed)"},
-    {"backoff", "explain", explain_backoff, "backoff explain DESCRIPTOR|null [--previous-ms N] [--count K]",
+    {"backoff", "explain", explain_backoff, "backoff explain DESCRIPTOR|null|- [--previous-ms N] [--count K]",
      "the intervals of a work backoff (no server needed)"},
 };
 enum { COMMANDS_COUNT = sizeof COMMANDS / sizeof COMMANDS[0], USAGE_COLUMNS = 44 };
+
+/* Whether what was typed begins as command i does: with its noun, and its verb if one was typed. */
+static bool begins(int i, int count, char **words) {
+    if (count > 0 && strcmp(words[0], COMMANDS[i].noun) != 0) return false;
+    return count < 2 || COMMANDS[i].verb == NULL || strcmp(words[1], COMMANDS[i].verb) == 0;
+}
+
+static bool is_noun(const char *word) {
+    for (int i = 0; i < COMMANDS_COUNT; i++) {
+        if (strcmp(word, COMMANDS[i].noun) == 0) return true;
+    }
+    return false;
+}
 
 static void print_line(FILE *out, const char *usage, const char *help) {
     if (strlen(usage) <= USAGE_COLUMNS) (void)fprintf(out, "  %-*s %s\n", USAGE_COLUMNS, usage, help);
     else (void)fprintf(out, "  %s\n  %*s %s\n", usage, USAGE_COLUMNS, "", help);
 }
 
-static void print_help(FILE *out) {
-    (void)fputs("usage: retryctl [--url URL] [--project P] [--token T] [--json] COMMAND\n\n", out);
-    for (int i = 0; i < COMMANDS_COUNT; i++) print_line(out, COMMANDS[i].usage, COMMANDS[i].help);
-    (void)fputs("\n--url: $RETRYD_URL, or http://127.0.0.1:8888. --project: $RETRYD_PROJECT, or \"default\". "
-                "--token: $RETRYD_TOKEN.\n"
-                "FILTER: --queue Q or --type T, --reason R (of death, or of scheduling), --failure F (timeout, 503, 5xx, "
-                "…), --after and --before (a time, or 90s, 15m, 2h, 7d ago), --text T.\n",
+/* The commands that begin with the words; all of them without any. */
+static void print_commands(FILE *out, int count, char **words) {
+    bool filters = false;
+    for (int i = 0; i < COMMANDS_COUNT; i++) {
+        if (!begins(i, count, words)) continue;
+        print_line(out, COMMANDS[i].usage, COMMANDS[i].help);
+        filters = filters || strstr(COMMANDS[i].usage, "FILTER") != NULL;
+    }
+    if (!filters) return;
+    (void)fputs("\nFILTER: --queue Q or --type T, --reason R (of death, or of scheduling), --failure F (timeout, 503,\n"
+                "5xx, …), --after and --before (a time, or 90s, 15m, 2h, 7d ago), --text T.\n",
                 out);
 }
 
-/* ---- options --------------------------------------------------------------------------------------------- */
-
-/* Where the value of an option goes; exactly one of the two. */
-typedef struct option_spot {
-    const char *name;
-    const char **text;
-    long *number;
-    bool *flag;
-} option_spot;
-
-static bool to_number(const char *text, long *out) {
-    int64_t number;
-    if (!rt_str_to_i64(rt_str_of(text), &number) || number < 0) return false;
-    *out = number;
-    return true;
-}
-
-/* Takes option argv[*i] and its value. False: said why. */
-static bool take_option(rt_cli *cli, int argc, char **argv, int *i) {
-    const option_spot SPOTS[] = {
-        {"--url", &cli->url, NULL, NULL},       {"--project", &cli->project, NULL, NULL},
-        {"--token", &cli->token, NULL, NULL},   {"--previous-ms", &cli->previous_ms, NULL, NULL},
-        {"--count", &cli->count, NULL, NULL},   {"--queue", &cli->queue, NULL, NULL},
-        {"--reason", &cli->reason, NULL, NULL}, {"--marker", &cli->marker, NULL, NULL},
-        {"--process", &cli->process, NULL, NULL}, {"--entity", &cli->entity, NULL, NULL},
-        {"--limit", NULL, &cli->limit, NULL},   {"--seconds", NULL, &cli->seconds, NULL},
-        {"--rate", NULL, &cli->rate, NULL},     {"--interval", NULL, &cli->interval, NULL},
-        {"--json", NULL, NULL, &cli->json},     {"--dry-run", NULL, NULL, &cli->dry_run},
-        {"--once", NULL, NULL, &cli->once},     {"--force", NULL, NULL, &cli->force},
-        {"--type", &cli->type, NULL, NULL},     {"--failure", &cli->failure, NULL, NULL},
-        {"--after", &cli->after, NULL, NULL},   {"--before", &cli->before, NULL, NULL},
-        {"--text", &cli->text, NULL, NULL},     {"--by", &cli->by, NULL, NULL},
-        {"--key", &cli->key, NULL, NULL},       {"--order-key", &cli->order_key, NULL, NULL},
-    };
-    for (size_t s = 0; s < sizeof SPOTS / sizeof SPOTS[0]; s++) {
-        if (strcmp(argv[*i], SPOTS[s].name) != 0) continue;
-        if (SPOTS[s].flag != NULL) {
-            *SPOTS[s].flag = true;
-            return true;
-        }
-        if (*i + 1 >= argc) {
-            (void)fprintf(stderr, "retryctl: %s wants a value\n", argv[*i]);
-            return false;
-        }
-        const char *value = argv[++*i];
-        if (SPOTS[s].text != NULL) *SPOTS[s].text = value;
-        else if (!to_number(value, SPOTS[s].number)) {
-            (void)fprintf(stderr, "retryctl: %s wants a whole number, not %s\n", SPOTS[s].name, value);
-            return false;
-        }
-        return true;
-    }
-    (void)fprintf(stderr, "retryctl: there is no option %s; see retryctl --help\n", argv[*i]);
-    return false;
+static void print_help(FILE *out, int count, char **words) {
+    (void)fputs("usage: retryctl [--url URL] [--project P] [--token T] [--json] COMMAND\n\n", out);
+    print_commands(out, count, words);
+    (void)fputs("\n--url: $RETRYD_URL, or http://127.0.0.1:8888. --project: $RETRYD_PROJECT, or \"default\".\n"
+                "--token: $RETRYD_TOKEN. `retryctl COMMAND --help` says what one command takes.\n",
+                out);
 }
 
 /* ---- dispatch -------------------------------------------------------------------------------------------- */
 
-static int run(const rt_cli *cli, int count, char **words) {
+static int run_command(const rt_cli_line *line, int i) {
+    const char *stray = rt_cli_line_stray(line, COMMANDS[i].usage);
+    const int used = COMMANDS[i].verb == NULL ? 1 : 2;
+    if (stray != NULL) (void)fprintf(stderr, "retryctl: this command takes no %s\n", stray);
+    const int status = stray != NULL ? 2 : COMMANDS[i].run(&line->cli, line->count - used, line->words + used);
+    if (status == 2) (void)fprintf(stderr, "usage: retryctl %s\n", COMMANDS[i].usage);
+    return status;
+}
+
+static int run(const rt_cli_line *line) {
+    char **words = line->words;
     for (int i = 0; i < COMMANDS_COUNT; i++) {
-        if (count < 1 || strcmp(words[0], COMMANDS[i].noun) != 0) continue;
-        if (COMMANDS[i].verb != NULL && (count < 2 || strcmp(words[1], COMMANDS[i].verb) != 0)) continue;
-        const int used = COMMANDS[i].verb == NULL ? 1 : 2;
-        const int status = COMMANDS[i].run(cli, count - used, words + used);
-        if (status == 2) (void)fprintf(stderr, "usage: retryctl %s\n", COMMANDS[i].usage);
-        return status;
+        if (begins(i, line->count, words) && (COMMANDS[i].verb == NULL || line->count > 1)) return run_command(line, i);
     }
-    (void)fprintf(stderr, "retryctl: there is no command \"%s%s%s\"; see retryctl --help\n",
-                  count > 0 ? words[0] : "", count > 1 ? " " : "", count > 1 ? words[1] : "");
+    (void)fprintf(stderr, "retryctl: there is no command \"%s%s%s\"", words[0], line->count > 1 ? " " : "",
+                  line->count > 1 ? words[1] : "");
+    if (!is_noun(words[0])) (void)fputs("; see retryctl --help\n", stderr);
+    else {
+        (void)fputs("; there are\n", stderr);
+        print_commands(stderr, 1, words);
+    }
     return 2;
+}
+
+/* `retryctl --help`, `retryctl dead --help`, `retryctl help dead list`. */
+static int help(const rt_cli_line *line) {
+    const int behind = line->count > 0 && strcmp(line->words[0], "help") == 0;
+    const int count = line->count - behind;
+    char **words = line->words + behind;
+    print_help(stdout, count > 0 && is_noun(words[0]) ? count : 0, words);
+    return 0;
+}
+
+static int answer(const rt_cli_line *line) {
+    if (line->version) {
+        (void)puts("retryctl " RETRYD_VERSION);
+        return 0;
+    }
+    if (line->help || (line->count > 0 && strcmp(line->words[0], "help") == 0)) return help(line);
+    if (line->count == 0) {
+        print_help(stderr, 0, NULL);
+        return 2;
+    }
+    (void)curl_global_init(CURL_GLOBAL_DEFAULT);
+    const int status = run(line);
+    curl_global_cleanup();
+    return status;
 }
 
 static const char *env_or(const char *name, const char *preset) {
@@ -203,40 +209,23 @@ static const char *env_or(const char *name, const char *preset) {
     return value != NULL && value[0] != '\0' ? value : preset;
 }
 
+/* Its options are retryd's, and go there as they are; only help is asked for here. */
+static bool goes_to_retryd(int argc, char **argv) {
+    if (argc < 2 || strcmp(argv[1], "migrate-store") != 0) return false;
+    for (int i = 2; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return false;
+    }
+    return true;
+}
+
 int main(int argc, char **argv) {
-    rt_cli cli = {
-        .url = env_or("RETRYD_URL", "http://127.0.0.1:8888"),
-        .project = env_or("RETRYD_PROJECT", "default"),
-        .token = env_or("RETRYD_TOKEN", NULL),
-    };
-    if (argc > 1 && strcmp(argv[1], "migrate-store") == 0) return rt_cli_migrate_store(&cli, argc - 2, argv + 2);
-    char **words = calloc((size_t)argc + 1, sizeof *words);
-    if (words == NULL) return 1;
-    int count = 0;
-    int status = 0;
-    for (int i = 1; i < argc && status == 0; i++) {
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            print_help(stdout);
-            free(words);
-            return 0;
-        }
-        if (strcmp(argv[i], "--version") == 0) {
-            (void)puts("retryctl " RETRYD_VERSION);
-            free(words);
-            return 0;
-        }
-        if (strncmp(argv[i], "--", 2) != 0) words[count++] = argv[i];
-        else if (!take_option(&cli, argc, argv, &i)) status = 2;
-    }
-    if (status == 0 && count == 0) {
-        print_help(stderr);
-        status = 2;
-    }
-    if (status == 0) {
-        (void)curl_global_init(CURL_GLOBAL_DEFAULT);
-        status = run(&cli, count, words);
-        curl_global_cleanup();
-    }
-    free(words);
+    rt_cli_line line = {.cli = {.url = env_or("RETRYD_URL", "http://127.0.0.1:8888"),
+                                .project = env_or("RETRYD_PROJECT", "default"),
+                                .token = env_or("RETRYD_TOKEN", NULL)}};
+    if (goes_to_retryd(argc, argv)) return rt_cli_migrate_store(&line.cli, argc - 2, argv + 2);
+    line.words = calloc((size_t)argc + 1, sizeof *line.words);
+    if (line.words == NULL) return 1;
+    const int status = rt_cli_line_read(&line, argc, argv) ? answer(&line) : 2;
+    free(line.words);
     return status;
 }

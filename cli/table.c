@@ -5,7 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CELL_BYTES = 512, COLUMNS_MAX = 16 };
+#include "base/str.h"
+
+enum { CELL_PLACES_MAX = 500, CELL_BYTES = 4 * CELL_PLACES_MAX + 16, COLUMNS_MAX = 16, KEY_PLACES = 14, NAME_BYTES = 256 };
 
 bool rt_colour(void) {
     const char *no = getenv("NO_COLOR");
@@ -40,8 +42,9 @@ static int places(const char *text) {
     return n;
 }
 
+/* `text` has CELL_BYTES. */
 static void cut(char *text, int width) {
-    if (width <= 0 || places(text) <= width) return;
+    if (places(text) <= width) return;
     int n = 0;
     char *at = text;
     for (; *at != '\0' && n < width - 1; n++) {
@@ -51,23 +54,31 @@ static void cut(char *text, int width) {
     (void)snprintf(at, CELL_BYTES - (size_t)(at - text), "…");
 }
 
-/* Control characters would move the cursor: shown as blanks. */
-static void cell(const json_t *value, int width_max, char *out) {
-    if (json_is_string(value)) (void)snprintf(out, CELL_BYTES, "%s", json_string_value(value));
-    else if (json_is_integer(value))
-        (void)snprintf(out, CELL_BYTES, "%lld", (long long)json_integer_value(value));
-    else if (json_is_boolean(value))
-        (void)snprintf(out, CELL_BYTES, "%s", json_is_true(value) ? "yes" : "no");
-    else if (value == NULL || json_is_null(value)) (void)snprintf(out, CELL_BYTES, "-");
-    else {
-        char *text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
-        (void)snprintf(out, CELL_BYTES, "%s", text == NULL ? "?" : text);
-        free(text);
+/* What a cell shows, owned; NULL: no memory. Control characters would move the cursor: shown as blanks. */
+static char *text_of(const json_t *value) {
+    char number[32];
+    const char *plain = NULL;
+    if (json_is_string(value)) plain = json_string_value(value);
+    else if (json_is_boolean(value)) plain = json_is_true(value) ? "yes" : "no";
+    else if (value == NULL || json_is_null(value)) plain = "-";
+    else if (json_is_integer(value)) {
+        (void)snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
+        plain = number;
     }
-    for (char *c = out; *c != '\0'; c++) {
+    char *text = plain != NULL ? rt_str_dup(rt_str_of(plain))
+                               : json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(12));
+    for (char *c = text; c != NULL && *c != '\0'; c++) {
         if ((unsigned char)*c < ' ' || *c == 127) *c = ' ';
     }
-    cut(out, width_max);
+    return text;
+}
+
+/* The same of a column, whose texts are cut. */
+static void cell(const json_t *row, const rt_column *column, char *out) {
+    char *text = text_of(json_object_get(row, column->key));
+    (void)snprintf(out, CELL_BYTES, "%s", text == NULL ? "?" : text);
+    free(text);
+    cut(out, column->width_max > 0 ? column->width_max : CELL_PLACES_MAX);
 }
 
 static void measure(const json_t *rows, const rt_column columns[], size_t count, int widths[COLUMNS_MAX]) {
@@ -77,7 +88,7 @@ static void measure(const json_t *rows, const rt_column columns[], size_t count,
     json_t *row;
     json_array_foreach(rows, i, row) {
         for (size_t c = 0; c < count; c++) {
-            cell(json_object_get(row, columns[c].key), columns[c].width_max, text);
+            cell(row, &columns[c], text);
             if (places(text) > widths[c]) widths[c] = places(text);
         }
     }
@@ -105,18 +116,47 @@ void rt_table_print(const json_t *rows, const rt_column columns[], size_t count,
     json_t *row;
     json_array_foreach(rows, i, row) {
         for (size_t c = 0; c < count; c++) {
-            cell(json_object_get(row, columns[c].key), columns[c].width_max, text);
+            cell(row, &columns[c], text);
             put(text, widths[c], columns[c].right, c + 1 == count);
         }
     }
 }
 
-void rt_fields_print(json_t *object) {
+/* The width of the longest key. */
+static int measure_keys(json_t *object) {
     const char *key;
     json_t *value;
-    char text[CELL_BYTES];
+    int width = KEY_PLACES;
     json_object_foreach(object, key, value) {
-        cell(value, 0, text);
-        (void)printf("%-14s %s%s%s\n", key, colour_of(text), text, colour_end());
+        if (places(key) > width) width = places(key);
     }
+    return width;
+}
+
+void rt_fields_print(json_t *object) {
+    const int width = measure_keys(object);
+    const char *key;
+    json_t *value;
+    json_object_foreach(object, key, value) {
+        char *text = text_of(value);
+        const char *shown = text == NULL ? "?" : text;
+        (void)printf("%-*s %s%s%s\n", width, key, colour_of(shown), shown, colour_end());
+        free(text);
+    }
+}
+
+json_t *rt_fields_spread(json_t *object) {
+    json_t *spread = json_object();
+    const char *key, *inner;
+    json_t *value, *inner_value;
+    json_object_foreach(object, key, value) {
+        if (json_object_size(value) == 0) (void)json_object_set(spread, key, value);
+        json_object_foreach(value, inner, inner_value) {
+            char name[NAME_BYTES];
+            (void)snprintf(name, sizeof name, "%s.%s", key, inner);
+            (void)json_object_set(spread, name, inner_value);
+        }
+    }
+    json_decref(object);
+    return spread;
 }

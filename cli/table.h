@@ -8,14 +8,16 @@
 typedef struct rt_column {
     const char *title;
     const char *key;   /* of the row's object */
-    int width_max;     /* longer texts are cut with an ellipsis; 0: never */
+    int width_max;     /* longer texts are cut with an ellipsis; 0: at 500 */
     bool right;        /* numbers */
 } rt_column;
 
 /* Prints an array of objects; `none` if it is empty. */
 void rt_table_print(const json_t *rows, const rt_column columns[], size_t count, const char *none);
-/* "key: value" lines of one object, in its order. */
+/* A line of key and value for each member of an object, in its order; nothing is cut. */
 void rt_fields_print(json_t *object);
+/* {"a": {"b": 1}} becomes {"a.b": 1}, one level; takes the object, returns another one, owned. */
+json_t *rt_fields_spread(json_t *object);
 /* Whether to use colours: a terminal, and no NO_COLOR. */
 bool rt_colour(void);
 
