@@ -85,6 +85,14 @@ static json_t *zaqar(const rt_cli *cli, const char *method, const char *queue, c
     return rt_cli_call(cli, method, path, body);
 }
 
+/* A queue that is not there looks like an empty one, so it is said in which project was looked. */
+static void print_of_queue(const rt_cli *cli, const json_t *rows, const rt_column columns[], size_t count,
+                           const char *none) {
+    char text[PATH_BYTES];
+    (void)snprintf(text, sizeof text, "%s this queue of project \"%s\" (--project, $RETRYD_PROJECT).", none, cli->project);
+    rt_table_print(rows, columns, count, text);
+}
+
 int rt_cli_subscriptions(const rt_cli *cli, int argc, char **argv) {
     static const rt_column COLUMNS[] = {
         {"ID", "id", 0, false},  {"CONFIRMED", "confirmed", 0, false},    {"AGE", "age", 0, true},
@@ -94,8 +102,7 @@ int rt_cli_subscriptions(const rt_cli *cli, int argc, char **argv) {
     json_t *answer = zaqar(cli, "GET", argv[0], "subscriptions", NULL);
     if (answer == NULL) return 1;
     if (rt_cli_print_json(cli, answer)) return 0;
-    rt_table_print(json_object_get(answer, "subscriptions"), COLUMNS, COUNT(COLUMNS),
-                   "Nobody has subscribed to this queue.");
+    print_of_queue(cli, json_object_get(answer, "subscriptions"), COLUMNS, COUNT(COLUMNS), "Nobody has subscribed to");
     json_decref(answer);
     return 0;
 }
@@ -112,7 +119,7 @@ int rt_cli_messages(const rt_cli *cli, int argc, char **argv) {
         zaqar(cli, "GET", argv[0], "messages?echo=true&include_claimed=true&include_delayed=true", NULL);
     if (answer == NULL) return 1;
     if (rt_cli_print_json(cli, answer)) return 0;
-    rt_table_print(json_object_get(answer, "messages"), COLUMNS, COUNT(COLUMNS), "The queue is empty.");
+    print_of_queue(cli, json_object_get(answer, "messages"), COLUMNS, COUNT(COLUMNS), "There is nothing in");
     json_decref(answer);
     return 0;
 }

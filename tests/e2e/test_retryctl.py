@@ -30,7 +30,7 @@ def test_an_option_of_other_commands_is_refused_and_not_ignored():
     said = mistaken("queues", "--queue", "orders")
     assert "takes no --queue" in said and "usage: retryctl queues [--limit N]" in said
     assert "takes no --by" in mistaken("dead", "list", "--by", "reason")
-    assert asks("dead", "list", "--queue", "q", "--after", "2h") and asks("dead", "count", "--by", "reason")
+    assert asks("messages", "q", "--limit", "5") and asks("dead", "list", "--queue", "q", "--after", "2h") and asks("dead", "count", "--by", "reason")
 
 
 def test_both_forms_of_a_value():
