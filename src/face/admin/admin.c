@@ -1,6 +1,7 @@
 #include "face/admin/admin.h"
 
 #include "face/admin/pages.h"
+#include "face/common/problem_face.h"
 
 /* Literal segments stand before placeholders that would match them. */
 static const rt_route ROUTES_V1[] = {

@@ -3,7 +3,6 @@
 #include "base/rng.h"
 #include "engine/calls/call_read.h"
 #include "face/admin/pages.h"
-#include "face/common/fields.h"
 #include "face/common/payload.h"
 
 enum {

@@ -1,5 +1,4 @@
 #include "face/admin/pages.h"
-#include "face/common/fields.h"
 
 enum { SCAN_MAX = 100000, RATE_MAX = 1000000, WORD_BYTES_MAX = 1024 };
 

@@ -2,8 +2,11 @@
 #ifndef RT_FACE_ADMIN_PAGES_H
 #define RT_FACE_ADMIN_PAGES_H
 #include "engine/calls/call_metrics.h"
+#include "face/common/fields.h"
 #include "face/common/problem.h"
+#include "face/common/reply.h"
 #include "face/common/shown.h"
+#include "face/common/values.h"
 #include "policy/circuit.h"
 
 /* attempts.c */

@@ -1,7 +1,6 @@
 #include "engine/calls/circuit.h"
 #include "engine/queues/queue.h"
 #include "face/admin/pages.h"
-#include "face/common/fields.h"
 
 enum { PAGE_DEFAULT = 100, PAGE_MAX = 1000 };
 

@@ -57,6 +57,12 @@ rt_code rt_api_do(const rt_api *api, rt_command *cmd, size_t bytes, rt_err *err)
     return code;
 }
 
+rt_str rt_tenant_of(const rt_exchange *x) {
+    rt_str tenant;
+    if (!rt_exchange_header(x, "X-Project-ID", &tenant) || tenant.len == 0) return RT_STR("default");
+    return tenant;
+}
+
 static bool find_token(const rt_exchange *x, rt_str *token) {
     if (rt_exchange_header(x, "X-Auth-Token", token)) return true;
     rt_str header;

@@ -43,6 +43,9 @@ typedef struct rt_api {
 
 static inline rt_api *rt_api_of(const rt_exchange *x) { return rt_exchange_app(x); }
 
+/* Whose things a request is about: X-Project-ID, or "default". */
+rt_str rt_tenant_of(const rt_exchange *x);
+
 /* Suspends `x`, hands `cmd` (memory of x's arena) to the engine, and calls `finish(x, cmd)` on the API thread when it is
  * done. Ring full: `busy(x)` replies 503 at once. */
 typedef void rt_command_done_fn(rt_exchange *x, rt_command *cmd);

@@ -1,18 +1,13 @@
 #include "face/common/fields.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-#include "base/utf8.h"
 #include "engine/common/name.h"
+#include "face/common/backoff_json.h"
 #include "face/common/problem.h"
-#include "json/policy_json.h"
-#include "json/tree.h"
-
-rt_str rt_tenant_of(const rt_exchange *x) {
-    rt_str tenant;
-    if (!rt_exchange_header(x, "X-Project-ID", &tenant) || tenant.len == 0) return RT_STR("default");
-    return tenant;
-}
+#include "face/common/query.h"
+#include "json/scan.h"
 
 void *rt_new_of(rt_exchange *x, size_t bytes) {
     void *command = rt_arena_alloc(rt_exchange_arena(x), bytes);
@@ -20,7 +15,51 @@ void *rt_new_of(rt_exchange *x, size_t bytes) {
     return command;
 }
 
-/* ---- fields of a body ---------------------------------------------------------------------------------- */
+/* ---- a body -------------------------------------------------------------------------------------------- */
+
+json_t *rt_body_json(rt_exchange *x) {
+    const rt_str body = rt_str_trim(rt_exchange_body(x));
+    if (body.len == 0) return json_object();
+    rt_json_scan depth = {.rows_max = 1, .arena = rt_exchange_arena(x)};
+    if (rt_json_scan_text(&depth, body) == RT_JSON_TOO_DEEP) {
+        rt_problem(x, 400, "The body is more than %d levels deep.", RT_JSON_DEPTH_MAX);
+        return NULL;
+    }
+    json_error_t why;
+    json_t *json = json_loadb(body.ptr, body.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
+    if (json == NULL) {
+        rt_problem(x, 400, "The body cannot be read as JSON: %s at line %d, column %d.", why.text, why.line, why.column);
+        return NULL;
+    }
+    if (!json_is_object(json)) {
+        json_decref(json);
+        rt_problem(x, 400, "The body must be a JSON object.");
+        return NULL;
+    }
+    return json;
+}
+
+bool rt_members_are_right(rt_exchange *x, json_t *object, const rt_member *members, size_t count) {
+    const char *key;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(object, next, key, value) {
+        const rt_member *m = members;
+        while (m < members + count && strcmp(m->name, key) != 0) m++;
+        if (m == members + count) {
+            rt_problem(x, 400, "\"%.64s\" is not known here.", key);
+            return false;
+        }
+        if (json_is_null(value)) {
+            (void)json_object_del(object, key);
+            continue;
+        }
+        if (json_typeof(value) == m->type || (m->type == JSON_TRUE && json_is_false(value))) continue;
+        rt_problem(x, 400, "\"%s\" must be %s.", key, m->wanted);
+        return false;
+    }
+    return true;
+}
 
 rt_str rt_field_str(const json_t *string) {
     return (rt_str){.ptr = json_string_value(string), .len = json_string_length(string)};
@@ -76,40 +115,29 @@ bool rt_field_bool(rt_exchange *x, const json_t *body, const char *name, bool *o
     return false;
 }
 
-static rt_code read_jitter(const json_t *jitter, rt_jitter *out, rt_err *err) {
-    *out = RT_JITTER_NONE;
-    if (rt_field_is_left_out(jitter)) return RT_OK;
-    const rt_str word = rt_field_str(jitter);
-    for (int j = RT_JITTER_NONE; j <= RT_JITTER_EQUAL; j++) {
-        if (!rt_str_eq(word, rt_str_of(rt_jitter_name((rt_jitter)j)))) continue;
-        *out = (rt_jitter)j;
-        return RT_OK;
-    }
-    return rt_fail(err, RT_E_INVALID, 0, "backoff: jitter must be \"none\", \"full\" or \"equal\".");
-}
-
-rt_code rt_backoff_from_json(const json_t *backoff, rt_backoff *out, rt_err *err) {
-    rt_backoff read = {0};
-    *out = read;
-    if (rt_field_is_left_out(backoff)) return RT_OK;
-    rt_code code = read_jitter(json_object_get(backoff, "jitter"), &read.jitter, err);
-    if (code != RT_OK) return code;
-    union { const json_t *in; json_t *out; } given = {.in = backoff}; // jansson copies only what may be changed
-    json_t *rest = json_copy(given.out);
-    if (rest == NULL) return rt_fail(err, RT_E_NOMEM, 0, "no memory for a backoff");
-    (void)json_object_del(rest, "jitter"); // ours; the rest is as the document has it
-    code = rt_work_backoff_from_json(rest, &read.given, &read.descriptor, err);
-    json_decref(rest);
-    if (code == RT_OK) *out = read;
-    return code;
-}
-
 bool rt_field_backoff(rt_exchange *x, const json_t *backoff, rt_backoff *out) {
     rt_err err = {0};
     const rt_code code = rt_backoff_from_json(backoff, out, &err);
     if (code == RT_OK) return true;
     if (code == RT_E_NOMEM) rt_problem_of(x, code, &err, "memory");
     else rt_problem(x, 400, "%s", err.msg);
+    return false;
+}
+
+/* ---- path and query ------------------------------------------------------------------------------------ */
+
+bool rt_param_id(rt_exchange *x, size_t i, const char *what, rt_id *out) {
+    if (rt_id_parse(rt_engine_tag(rt_api_of(x)->engine), rt_exchange_param(x, i), out)) return true;
+    rt_problem(x, 404, "There is no such %s: ids have %d hex digits, as listings show them.", what, RT_ID_TEXT_LEN);
+    return false;
+}
+
+bool rt_arg_int(rt_exchange *x, const char *name, int64_t low, int64_t high, int64_t preset, int64_t *out) {
+    *out = preset;
+    const rt_query found = rt_query_int(x, name, out);
+    if (found == RT_QUERY_ABSENT || (found == RT_QUERY_FOUND && *out >= low && *out <= high)) return true;
+    rt_problem(x, 400, "The query parameter \"%s\" must be a whole number from %lld to %lld.", name,
+               (long long)low, (long long)high);
     return false;
 }
 
@@ -120,37 +148,4 @@ bool rt_arg_id(rt_exchange *x, const char *name, rt_id *out) {
     if (rt_id_parse(rt_engine_tag(rt_api_of(x)->engine), text, out)) return true;
     rt_problem(x, 400, "The query parameter \"%s\" must be an id.", name);
     return false;
-}
-
-/* ---- shown --------------------------------------------------------------------------------------------- */
-
-json_t *rt_json_str(rt_str s) {
-    json_t *json = json_stringn(s.len > 0 ? s.ptr : "", s.len);
-    if (json != NULL) return json;
-    rt_buf text = {0};
-    rt_json_write_str(&text, s); // repairs what is not UTF-8
-    if (!text.failed) json = json_loadb(text.ptr, text.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-    rt_buf_deinit(&text);
-    return json;
-}
-
-json_t *rt_json_token(uint64_t token) { return json_sprintf("%016" PRIx64, token); }
-
-/* Whole milliseconds as an integer. */
-static json_t *json_ms(uint64_t ns) {
-    if (ns % 1000000 == 0) return json_integer((json_int_t)(ns / 1000000));
-    return json_real((double)ns / 1e6);
-}
-
-json_t *rt_json_backoff(const rt_backoff *b) {
-    if (!b->given) return json_null();
-    return json_pack("{s:o, s:o, s:f, s:s}", "initial_ms", json_ms(b->descriptor.initial_ns), "maximum_ms",
-                     json_ms(b->descriptor.maximum_ns), "exponent", b->descriptor.exponent, "jitter",
-                     rt_jitter_name(b->jitter));
-}
-
-json_t *rt_json_value(rt_str text) {
-    json_t *value =
-        text.len == 0 ? NULL : json_loadb(text.ptr, text.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
-    return value == NULL ? json_null() : value;
 }

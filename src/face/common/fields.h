@@ -1,4 +1,4 @@
-/* fields.h: what faces take from a request's body, path and query, each with its rule, and how values are shown.
+/* fields.h: what faces take from a request's body, path and query, each with its rule.
  *
  * Functions that return bool have replied with 400 when they return false: it names the field and the rule. Strings are
  * copies in the exchange's arena, since the body is released before a command is done. */
@@ -7,14 +7,26 @@
 #include <jansson.h>
 
 #include "engine/common/backoff.h"
-#include "http/exchange.h"
-
-/* Whose things a request is about: X-Project-ID, or "default". */
-rt_str rt_tenant_of(const rt_exchange *x);
+#include "face/common/api.h"
 
 /* Zeroed memory for a command in the exchange's arena; NULL: replied. */
 #define RT_NEW(x, type) ((type *)rt_new_of((x), sizeof(type)))
 void *rt_new_of(rt_exchange *x, size_t bytes);
+
+/* ---- a body -------------------------------------------------------------------------------------------- */
+
+/* The body as a JSON object; an empty body is an empty object. NULL: replied with 400. The caller releases it. */
+json_t *rt_body_json(rt_exchange *x);
+
+/* What a member of a body may be. */
+typedef struct rt_member {
+    const char *name;
+    json_type type; /* JSON_TRUE: either boolean */
+    const char *wanted; /* "a string", … for the error */
+} rt_member;
+/* Is each member of `object` (NULL: it has none) one of these, and of its type? Null is as if it were not there: such ones
+ * are taken out. */
+bool rt_members_are_right(rt_exchange *x, json_t *object, const rt_member *members, size_t count);
 
 typedef enum rt_need { RT_OPTIONAL, RT_REQUIRED } rt_need;
 bool rt_field_is_left_out(const json_t *field); /* absent or null */
@@ -28,18 +40,16 @@ bool rt_field_word(rt_exchange *x, const json_t *body, const char *name, rt_need
 bool rt_field_int(rt_exchange *x, const json_t *body, const char *name, int64_t low, int64_t high,
                   int64_t preset, int64_t *out);
 bool rt_field_bool(rt_exchange *x, const json_t *body, const char *name, bool *out);
-/* {"initial_ms", "maximum_ms", "exponent", "jitter"} or null. */
+/* As backoff_json.h has it, or null. */
 bool rt_field_backoff(rt_exchange *x, const json_t *backoff, rt_backoff *out);
-/* The same without a request. RT_E_INVALID: err->msg is fit for the client. RT_E_NOMEM. */
-RT_MUST_USE rt_code rt_backoff_from_json(const json_t *backoff, rt_backoff *out, rt_err *err);
+
+/* ---- path and query ------------------------------------------------------------------------------------ */
+
+/* The i-th path parameter as an id. False: replied with 404 for `what`. */
+bool rt_param_id(rt_exchange *x, size_t i, const char *what, rt_id *out);
+/* A whole number from the query in [low, high], or `preset` if absent. */
+bool rt_arg_int(rt_exchange *x, const char *name, int64_t low, int64_t high, int64_t preset, int64_t *out);
 /* An id in the query. Absent: 0. */
 bool rt_arg_id(rt_exchange *x, const char *name, rt_id *out);
-
-/* ---- shown --------------------------------------------------------------------------------------------- */
-
-json_t *rt_json_str(rt_str s);           /* what is not UTF-8 becomes U+FFFD */
-json_t *rt_json_token(uint64_t token);
-json_t *rt_json_backoff(const rt_backoff *b); /* null without a descriptor */
-json_t *rt_json_value(rt_str json_text);      /* null for "" */
 
 #endif

@@ -3,14 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "engine/common/name.h"
-#include "face/common/fields.h"
-#include "face/common/query.h"
-#include "face/common/timestamp.h"
-
-#include "json/tree.h"
+#include "face/common/values.h"
 
 const char *rt_problem_title(unsigned status) {
     switch (status) {
@@ -107,116 +101,4 @@ rt_view *rt_problem_view(rt_exchange *x) {
 
 void rt_problem_busy(rt_exchange *x) {
     rt_problem(x, 503, "Too many requests are waiting; try again in a moment.");
-}
-
-void rt_reply_json(rt_exchange *x, unsigned status, json_t *json) {
-    rt_buf b = {0};
-    if (json != NULL) rt_json_write(&b, json); // its reals are as short as they can be
-    char *text = json == NULL || !b.failed ? NULL : json_dumps(json, JSON_ENCODE_ANY); // very deep
-    json_decref(json);
-    if (json != NULL && !b.failed) {
-        rt_exchange_reply_buf(x, status, "application/json", &b);
-        return;
-    }
-    rt_buf_deinit(&b);
-    if (text == NULL) rt_problem(x, 503, "Out of memory.");
-    else rt_exchange_reply(x, status, "application/json", rt_str_of(text));
-    free(text);
-}
-
-json_t *rt_body_json(rt_exchange *x) {
-    const rt_str body = rt_str_trim(rt_exchange_body(x));
-    if (body.len == 0) return json_object();
-    rt_json_scan depth = {.rows_max = 1, .arena = rt_exchange_arena(x)};
-    if (rt_json_scan_text(&depth, body) == RT_JSON_TOO_DEEP) {
-        rt_problem(x, 400, "The body is more than %d levels deep.", RT_JSON_DEPTH_MAX);
-        return NULL;
-    }
-    json_error_t why;
-    json_t *json = json_loadb(body.ptr, body.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &why);
-    if (json == NULL) {
-        rt_problem(x, 400, "The body cannot be read as JSON: %s at line %d, column %d.", why.text, why.line, why.column);
-        return NULL;
-    }
-    if (!json_is_object(json)) {
-        json_decref(json);
-        rt_problem(x, 400, "The body must be a JSON object.");
-        return NULL;
-    }
-    return json;
-}
-
-bool rt_arg_int(rt_exchange *x, const char *name, int64_t low, int64_t high, int64_t preset, int64_t *out) {
-    *out = preset;
-    const rt_query found = rt_query_int(x, name, out);
-    if (found == RT_QUERY_ABSENT || (found == RT_QUERY_FOUND && *out >= low && *out <= high)) return true;
-    rt_problem(x, 400, "The query parameter \"%s\" must be a whole number from %lld to %lld.", name,
-               (long long)low, (long long)high);
-    return false;
-}
-
-bool rt_param_id(rt_exchange *x, size_t i, const char *what, rt_id *out) {
-    if (rt_id_parse(rt_engine_tag(rt_api_of(x)->engine), rt_exchange_param(x, i), out)) return true;
-    rt_problem(x, 404, "There is no such %s: ids have %d hex digits, as listings show them.", what, RT_ID_TEXT_LEN);
-    return false;
-}
-
-json_t *rt_json_time(int64_t ms) {
-    if (ms <= 0 || ms == INT64_MAX) return json_null();
-    return json_sprintf("%s.%03dZ", rt_timestamp_format(ms / 1000).s, (int)(ms % 1000));
-}
-
-json_t *rt_json_id(const rt_exchange *x, rt_id id) {
-    if (id == 0) return json_null();
-    return json_string(rt_id_format(rt_engine_tag(rt_api_of(x)->engine), id).s);
-}
-
-bool rt_members_are_right(rt_exchange *x, json_t *object, const rt_member *members, size_t count) {
-    const char *key;
-    json_t *value;
-    void *next;
-    json_object_foreach_safe(object, next, key, value) {
-        const rt_member *m = members;
-        while (m < members + count && strcmp(m->name, key) != 0) m++;
-        if (m == members + count) {
-            rt_problem(x, 400, "\"%.64s\" is not known here.", key);
-            return false;
-        }
-        if (json_is_null(value)) {
-            (void)json_object_del(object, key);
-            continue;
-        }
-        if (json_typeof(value) == m->type || (m->type == JSON_TRUE && json_is_false(value))) continue;
-        rt_problem(x, 400, "\"%s\" must be %s.", key, m->wanted);
-        return false;
-    }
-    return true;
-}
-
-/* ---- a face of which all errors are problems ----------------------------------------------------------- */
-
-void rt_problem_want_tenant(rt_exchange *x) {
-    const rt_str tenant = rt_tenant_of(x);
-    if (tenant.len > RT_TENANT_MAX) {
-        rt_problem(x, 400, "X-Project-ID has at most %d bytes.", RT_TENANT_MAX);
-        return;
-    }
-    const unsigned refusal = rt_api_refusal(x, tenant);
-    if (refusal != 0) rt_problem(x, refusal, "This wants a token for project \"%.*s\".", RT_STR_ARG(tenant));
-}
-
-void rt_problem_want_operator(rt_exchange *x) {
-    const unsigned refusal = rt_api_refusal(x, RT_STR("*"));
-    if (refusal != 0) rt_problem(x, refusal, "This page wants a token for all projects (\"*\").");
-}
-
-void rt_problem_not_found(rt_exchange *x) { rt_problem(x, 404, "There is no such path."); }
-
-void rt_problem_not_allowed(rt_exchange *x, rt_str allow) {
-    rt_exchange_set_header(x, "Allow", allow);
-    rt_problem(x, 405, "This path takes %.*s.", RT_STR_ARG(allow));
-}
-
-void rt_problem_refuse(rt_exchange *x, unsigned status, rt_str why) {
-    rt_problem(x, status, "%.*s", RT_STR_ARG(why));
 }

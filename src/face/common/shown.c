@@ -3,8 +3,7 @@
 #include "engine/calls/call_read.h"
 #include "engine/calls/line.h"
 #include "engine/calls/window.h"
-#include "face/common/fields.h"
-#include "face/common/problem.h"
+#include "face/common/values.h"
 
 rt_str rt_queue_name_of(rt_exchange *x, rt_view *v, rt_id queue) {
     rt_queue record;

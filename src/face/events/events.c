@@ -1,6 +1,7 @@
 #include "face/events/events.h"
 
 #include "engine/common/name.h"
+#include "face/common/problem_face.h"
 #include "face/events/parts.h"
 
 static const rt_route TYPES[] = {

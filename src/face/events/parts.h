@@ -6,6 +6,8 @@
 #include "engine/calls/call_read.h"
 #include "face/common/fields.h"
 #include "face/common/problem.h"
+#include "face/common/reply.h"
+#include "face/common/values.h"
 
 enum { RT_EVENT_TYPES_PAGE_DEFAULT = 100, RT_EVENT_TYPES_PAGE_MAX = 1000 };
 

@@ -4,8 +4,9 @@
 
 #include "engine/calls/call_read.h"
 #include "engine/messages/subscription.h" /* RT_URI_MAX */
-#include "face/common/fields.h"
+#include "face/common/backoff_json.h"
 #include "face/common/target.h"
+#include "face/common/values.h"
 #include "json/policy_json.h"
 #include "json/tree.h"
 

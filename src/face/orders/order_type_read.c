@@ -1,3 +1,4 @@
+#include "face/common/backoff_json.h"
 #include "face/orders/parts.h"
 
 static json_t *headers_json(rt_str lines) {

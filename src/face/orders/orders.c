@@ -1,5 +1,6 @@
 #include "face/orders/orders.h"
 
+#include "face/common/problem_face.h"
 #include "face/orders/parts.h"
 
 static const rt_route ORDERS[] = {

@@ -7,6 +7,8 @@
 #include "engine/orders/order_read.h"
 #include "face/common/fields.h"
 #include "face/common/problem.h"
+#include "face/common/reply.h"
+#include "face/common/values.h"
 
 /* ---- refusal.c ----------------------------------------------------------------------------------------- */
 

@@ -4,6 +4,8 @@
 #include "engine/work/work_read.h"
 #include "face/common/fields.h"
 #include "face/common/problem.h"
+#include "face/common/reply.h"
+#include "face/common/values.h"
 
 enum { RT_WORK_PAGE_DEFAULT = 100, RT_WORK_PAGE_MAX = 1000 };
 

@@ -1,3 +1,4 @@
+#include "face/common/backoff_json.h"
 #include "face/work/parts.h"
 
 static json_t *process_json(rt_str name, const rt_process *p) {

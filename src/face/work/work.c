@@ -1,5 +1,6 @@
 #include "face/work/work.h"
 
+#include "face/common/problem_face.h"
 #include "face/work/parts.h"
 
 static const rt_route SESSIONS[] = {
