@@ -7,7 +7,7 @@ PACKAGES_test=(make libsqlite3-dev) # examples/store
 PACKAGES_lint=(binutils python3)
 PACKAGES_sanitize=(clang libclang-rt-14-dev)
 PACKAGES_e2e=(python3-pytest python3-requests python3-zaqarclient python3-zaqar python3-testtools python3-ddt openssl
-    nghttp2-server curl jq procps iproute2 postgresql pgbouncer nodejs python3-barbicanclient)
+    nghttp2-server curl jq procps iproute2 postgresql pgbouncer nodejs g++ python3-barbicanclient)
 PACKAGES_store=(python3 postgresql)
 PACKAGES_kafka=(maven default-jre-headless kcat python3-requests) # Apache Kafka itself: tests/kafka/pom.xml
 PACKAGES_demo=(python3 curl)
