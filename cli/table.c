@@ -3,15 +3,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/str.h"
 
-enum { CELL_PLACES_MAX = 500, CELL_BYTES = 4 * CELL_PLACES_MAX + 16, COLUMNS_MAX = 16, KEY_PLACES = 14, NAME_BYTES = 256 };
+enum {
+    CELL_PLACES_MAX = 500,
+    CELL_BYTES = 4 * CELL_PLACES_MAX + 16,
+    COLUMNS_MAX = 16,
+    GAP = 2, // blanks between columns, and before what a line goes on with
+    KEY_PLACES = 14,
+    NAME_BYTES = 256
+};
 
 bool rt_colour(void) {
     const char *no = getenv("NO_COLOR");
     return isatty(STDOUT_FILENO) && (no == NULL || no[0] == '\0');
+}
+
+void rt_terminal_size(int *columns, int *lines) {
+    struct winsize size;
+    const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0;
+    *columns = known ? size.ws_col : 0;
+    *lines = known ? size.ws_row : 0;
 }
 
 /* The escape for a state or an event: "delivered" green, "dead" red, …; "" without colours. */
@@ -81,45 +96,81 @@ static void cell(const json_t *row, const rt_column *column, char *out) {
     cut(out, column->width_max > 0 ? column->width_max : CELL_PLACES_MAX);
 }
 
-static void measure(const json_t *rows, const rt_column columns[], size_t count, int widths[COLUMNS_MAX]) {
+/* How wide each column is, and which of them begin a further line, because a terminal is narrower than all of them. */
+typedef struct layout {
+    int widths[COLUMNS_MAX];
+    bool begins_line[COLUMNS_MAX];
+    int lines; /* a row */
+} layout;
+
+static void fold(layout *l, size_t count, int room) {
+    l->lines = 1;
+    int used = 0;
+    for (size_t c = 0; c < count; c++) {
+        l->begins_line[c] = room > 0 && c > 0 && used + l->widths[c] > room;
+        if (l->begins_line[c]) {
+            l->lines++;
+            used = GAP;
+        }
+        used += l->widths[c] + GAP;
+    }
+}
+
+static layout lay_out(const json_t *rows, const rt_column columns[], size_t count) {
+    layout l = {.lines = 1};
     char text[CELL_BYTES];
-    for (size_t c = 0; c < count; c++) widths[c] = places(columns[c].title);
+    for (size_t c = 0; c < count; c++) l.widths[c] = places(columns[c].title);
     size_t i;
     json_t *row;
     json_array_foreach(rows, i, row) {
         for (size_t c = 0; c < count; c++) {
             cell(row, &columns[c], text);
-            if (places(text) > widths[c]) widths[c] = places(text);
+            if (places(text) > l.widths[c]) l.widths[c] = places(text);
         }
     }
+    int room, height;
+    rt_terminal_size(&room, &height);
+    fold(&l, count, room);
+    return l;
 }
 
+/* `last`: nothing stands behind it on its line, so it needs no blanks. */
 static void put(const char *text, int width, bool right, bool last) {
     const int pad = width - places(text);
     const char *colour = colour_of(text);
     if (right) (void)printf("%*s", pad, "");
     (void)printf("%s%s%s", colour, text, colour[0] == '\0' ? "" : colour_end());
     if (!right && !last) (void)printf("%*s", pad, "");
-    (void)fputs(last ? "\n" : "  ", stdout);
+    if (last) (void)putchar('\n');
+    else (void)printf("%*s", GAP, "");
+}
+
+/* A row, or without one the titles. */
+static void put_row(const layout *l, const json_t *row, const rt_column columns[], size_t count) {
+    char text[CELL_BYTES];
+    for (size_t c = 0; c < count; c++) {
+        if (l->begins_line[c]) (void)printf("%*s", GAP, "");
+        if (row != NULL) cell(row, &columns[c], text);
+        put(row != NULL ? text : columns[c].title, l->widths[c], columns[c].right,
+            c + 1 == count || l->begins_line[c + 1]);
+    }
 }
 
 void rt_table_print(const json_t *rows, const rt_column columns[], size_t count, const char *none) {
-    int widths[COLUMNS_MAX];
-    char text[CELL_BYTES];
     if (json_array_size(rows) == 0) {
         (void)puts(none);
         return;
     }
-    measure(rows, columns, count, widths);
-    for (size_t c = 0; c < count; c++) put(columns[c].title, widths[c], columns[c].right, c + 1 == count);
+    const layout l = lay_out(rows, columns, count);
+    put_row(&l, NULL, columns, count);
     size_t i;
     json_t *row;
-    json_array_foreach(rows, i, row) {
-        for (size_t c = 0; c < count; c++) {
-            cell(row, &columns[c], text);
-            put(text, widths[c], columns[c].right, c + 1 == count);
-        }
-    }
+    json_array_foreach(rows, i, row) put_row(&l, row, columns, count);
+}
+
+int rt_table_lines(const json_t *rows, const rt_column columns[], size_t count) {
+    const layout l = lay_out(rows, columns, count);
+    return l.lines;
 }
 
 /* The width of the longest key. */

@@ -7,15 +7,22 @@
 
 enum { ROWS_MAX = 20 };
 
-/* `clear`: over what was drawn before. */
-static void draw(const json_t *queues, bool clear) {
+/* `clear`: over what was drawn before; only as much as the terminal has room for, since the busiest stand at the top. */
+static void draw(json_t *queues, bool clear) {
     static const rt_column COLUMNS[] = {
         {"KIND", "kind", 0, false}, {"READY", "ready", 0, true},        {"SCHEDULED", "scheduled", 0, true},
         {"FREE", "free", 0, true},  {"LEASED", "leased", 0, true},      {"DEAD", "dead", 0, true},
         {"DONE", "done", 0, true},  {"NEXT DUE", "next_due", 0, false}, {"NAME", "name", 50, false},
     };
+    enum { COUNT = sizeof COLUMNS / sizeof COLUMNS[0] };
+    int columns, lines;
+    rt_terminal_size(&columns, &lines);
+    const int each = rt_table_lines(queues, COLUMNS, COUNT);
+    while (clear && lines > 0 && json_array_size(queues) > 1 && ((int)json_array_size(queues) + 1) * each >= lines) {
+        (void)json_array_remove(queues, json_array_size(queues) - 1);
+    }
     if (clear) (void)fputs("\033[H\033[2J", stdout);
-    rt_table_print(queues, COLUMNS, sizeof COLUMNS / sizeof COLUMNS[0], "There are no queues yet.");
+    rt_table_print(queues, COLUMNS, COUNT, "There are no queues yet.");
 }
 
 static json_int_t pending(const json_t *row) {

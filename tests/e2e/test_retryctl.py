@@ -1,6 +1,10 @@
-"""What retryctl makes of its command line. No server is asked."""
+"""What retryctl makes of its command line, and of the terminal."""
+import fcntl
 import os
+import pty
+import struct
 import subprocess
+import termios
 
 import pytest
 
@@ -65,3 +69,37 @@ def test_help_of_one_command_all_of_a_noun_and_everything():
 def test_the_usage_of_what_cannot_be_explained_is_said_once():
     assert mistaken("policy", "explain").count("usage:") == 1
     assert mistaken("backoff", "explain", "{}", "--count", "0").count("usage:") == 1
+
+
+# ---- terminals ------------------------------------------------------------------------------------------------------
+
+
+def on_terminal(columns, *arguments):
+    """The lines that retryctl writes on a terminal of so many columns, without colours."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with subprocess.Popen([CTL, *arguments], stdout=theirs, env={**os.environ, "NO_COLOR": "1"}) as process:
+        os.close(theirs)
+        said = b""
+        while True:
+            try:
+                part = os.read(ours, 65536)
+            except OSError:  # nobody has the other side any more
+                break
+            if not part:
+                break
+            said += part
+        assert process.wait(30) == 0
+    os.close(ours)
+    return said.decode().split("\r\n")[:-1]
+
+
+def test_a_table_goes_on_on_further_lines_where_the_terminal_is_narrow(retryd):
+    for queue in ("first", "second"):
+        assert retryd.put(f"/v2/queues/{queue}").status_code == 201
+    wide = on_terminal(200, "--url", retryd.url, "queues")
+    narrow = on_terminal(60, "--url", retryd.url, "queues")
+    assert len(wide) == 3 and max(map(len, wide)) > 60 >= max(map(len, narrow))
+    assert len(narrow) % len(wide) == 0  # each row takes as many lines as the titles
+    assert " ".join(narrow).split() == " ".join(wide).split()
+    assert narrow[1].startswith("  ") and not narrow[0].startswith(" ")
