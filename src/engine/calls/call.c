@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "engine/calls/call_parts.h"
+#include "engine/calls/call_wait.h"
 #include "engine/calls/line.h"
 #include "engine/common/job.h"
 #include "engine/common/key.h"
@@ -63,14 +63,6 @@ static rt_code find_key(rt_tx *tx, const rt_call_type *type, const rt_call_item 
 
 /* ---- scheduling ---------------------------------------------------------------------------------------- */
 
-void rt_call_place(rt_tx *tx, rt_job *job, int64_t due_ms) {
-    if (due_ms >= RT_LINE_DUE_MS) due_ms = RT_LINE_DUE_MS - 1;
-    const bool at_once = due_ms <= tx->now_ms;
-    // The FIFO is for new jobs only: it is taken in the order of ids, and never looked at again behind what was taken.
-    job->state = at_once && (job->flags & RT_JOB_PULL) ? RT_JOB_FREE : RT_JOB_SCHEDULED;
-    job->due_ms = at_once ? tx->now_ms : due_ms; // FREE: since when it waits for a worker
-}
-
 /* Writes the call and its body. */
 static rt_code insert(rt_tx *tx, const rt_call_type *type, const rt_call *call, int64_t due_ms, rt_id *id) {
     const rt_str body = rt_call_encode(tx->arena, call);
@@ -97,7 +89,7 @@ static rt_code insert(rt_tx *tx, const rt_call_type *type, const rt_call *call, 
     if (type->buckets > 1)
         job.bucket = (uint16_t)((ordered ? job.key_hash : rt_hash_u64(job.id)) % type->buckets);
     rt_call_note_age(&job, type);
-    rt_call_place(tx, &job, due_ms);
+    rt_call_wait(tx, &job, due_ms);
     if (due_ms <= tx->now_ms && !(job.flags & RT_JOB_PULL)) rt_job_place(tx, &job);
     if (ordered) code = rt_line_join(tx, &job);
     if (code != RT_OK) return code;
@@ -132,7 +124,7 @@ rt_code rt_call_redrive(rt_tx *tx, const rt_job *was, bool *there) {
     now.placed_ms = tx->now_ms; // or it would die of its age again at once
     now.flags = RT_JOB_CALL | (type.target.len == 0 ? RT_JOB_PULL : 0); // as the type is now
     rt_call_note_age(&now, &type);
-    rt_call_place(tx, &now, tx->now_ms);
+    rt_call_wait(tx, &now, tx->now_ms);
     if (now.key_hash != 0) code = rt_line_join(tx, &now);
     rt_tx_event(tx, &now, (rt_event){.type = RT_EVENT_REDRIVEN});
     rt_tx_update_job(tx, was, &now);

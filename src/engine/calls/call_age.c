@@ -1,19 +1,9 @@
 /* call_age.c: a call that is too old dies when it is, wherever it waits: for a worker, behind a circuit, in line. Its job
  * notes when that will be, so that the index of what ends finds it (queues/expiry.c). */
-#include "engine/calls/call_parts.h"
+#include "engine/calls/call_over.h"
+#include "engine/calls/call_wait.h"
 #include "engine/calls/line.h"
-#include "engine/common/flight.h"
 #include "engine/common/job.h"
-
-void rt_call_note_age(rt_job *job, const rt_call_type *type) {
-    const int64_t limit_ms = rt_job_age_limit_ms(job->placed_ms, type->delivery.maximum_age_s);
-    job->expires_ms = limit_ms == INT64_MAX ? 0 : limit_ms;
-}
-
-static bool is_held(const rt_tx *tx, const rt_job *job) {
-    if (job->state == RT_JOB_LEASED) return true;
-    return tx->flights != NULL && rt_flights_find(tx->flights, job->id, 0) != NULL;
-}
 
 /* Does a worker's lease end with this sweep? Then its end writes the job, and notes its age again. */
 static rt_code look_at_lease(rt_tx *tx, const rt_job *job, bool *ends) {
@@ -49,20 +39,12 @@ rt_code rt_call_expire(rt_tx *tx, const rt_job *job, bool *left) {
     }
     if (code != RT_OK) return code;
     const int64_t limit_ms = rt_job_age_limit_ms(job->placed_ms, type.delivery.maximum_age_s);
-    if (limit_ms <= tx->now_ms && !is_held(tx, job)) return rt_call_give_up(tx, job, &type, RT_REASON_EXPIRED);
+    if (limit_ms <= tx->now_ms && !rt_call_is_held(tx, job)) return rt_call_give_up(tx, job, &type, RT_REASON_EXPIRED);
     note_again(tx, job, &type);
     return RT_OK;
 }
 
 /* ---- when the type changes ----------------------------------------------------------------------------- */
-
-rt_code rt_call_watch_age(rt_tx *tx, const rt_call_type *was, const rt_call_type *now) {
-    const uint32_t before_s = was->delivery.maximum_age_s, now_s = now->delivery.maximum_age_s;
-    // What is allowed to grow older than it noted is looked at when that time has come.
-    if (now_s == 0 || (before_s != 0 && before_s <= now_s)) return RT_OK;
-    rt_cursor cursor = {.kind = RT_CURSOR_AGE, .queue = now->queue};
-    return rt_cursor_start(tx, &cursor);
-}
 
 typedef struct page {
     rt_job jobs[RT_CURSOR_SLICE];

@@ -1,5 +1,6 @@
 #include "engine/calls/call_claim.h"
-#include "engine/calls/call_parts.h"
+#include "engine/calls/call_over.h"
+#include "engine/calls/call_wait.h"
 #include "engine/calls/circuit.h"
 #include "engine/calls/line.h"
 

@@ -1,6 +1,6 @@
 #include "engine/calls/call_life.h"
 
-#include "engine/calls/call_parts.h"
+#include "engine/calls/call_over.h"
 #include "engine/calls/call_plugin.h"
 #include "engine/calls/circuit.h"
 #include "engine/common/job.h"

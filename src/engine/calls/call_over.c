@@ -1,4 +1,5 @@
-#include "engine/calls/call_parts.h"
+#include "engine/calls/call_over.h"
+#include "engine/calls/call_wait.h"
 #include "engine/calls/circuit.h"
 #include "engine/calls/line.h"
 #include "engine/common/job.h"

@@ -7,7 +7,7 @@
  * tried again, by the type's policy or when the plugin says so. It has neither state nor secrets. */
 #ifndef RT_ENGINE_CALLS_CALL_PLUGIN_H
 #define RT_ENGINE_CALLS_CALL_PLUGIN_H
-#include "engine/calls/call_parts.h"
+#include "engine/calls/call_over.h"
 
 /* ptr NULL: out of memory. */
 rt_str rt_call_plugin_run(rt_tx *tx, const rt_job *job, const rt_call *call, uint64_t token, int64_t deadline_ms);

@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-#include "engine/calls/call_parts.h"
-#include "engine/calls/circuit.h"
+#include "engine/common/cursor.h"
 #include "engine/common/name.h"
 #include "engine/common/queue.h"
 #include "engine/common/stored.h"
@@ -58,26 +57,6 @@ static void unpack_circuit(rt_unpack *u, rt_circuit_settings *s) {
     if (!u->failed && rt_circuit_settings_check(s) != NULL) u->failed = true;
 }
 
-static void pack_backoff(rt_buf *b, const rt_backoff *backoff) {
-    rt_pack_u8(b, backoff->given);
-    rt_pack_u64(b, backoff->descriptor.initial_ns);
-    rt_pack_u64(b, backoff->descriptor.maximum_ns);
-    pack_double(b, backoff->descriptor.exponent);
-    rt_pack_u8(b, (uint8_t)backoff->jitter);
-}
-
-static void unpack_backoff(rt_unpack *u, rt_backoff *backoff) {
-    backoff->given = rt_unpack_bool(u);
-    backoff->descriptor.initial_ns = rt_unpack_u64(u);
-    backoff->descriptor.maximum_ns = rt_unpack_u64(u);
-    backoff->descriptor.exponent = unpack_double(u);
-    const uint8_t jitter = rt_unpack_u8(u);
-    if (jitter > RT_JITTER_EQUAL) u->failed = true;
-    else backoff->jitter = (rt_jitter)jitter;
-    if (!u->failed && backoff->given && rt_work_backoff_check(&backoff->descriptor) != NULL) u->failed = true;
-}
-_Static_assert(RT_JITTER_NONE < RT_JITTER_EQUAL && RT_JITTER_FULL < RT_JITTER_EQUAL, "all below are known");
-
 rt_str rt_call_type_encode(rt_arena *arena, const rt_call_type *t) {
     rt_buf b = {0};
     rt_pack_u8(&b, FORMAT);
@@ -85,7 +64,7 @@ rt_str rt_call_type_encode(rt_arena *arena, const rt_call_type *t) {
     rt_pack_i64(&b, t->changed_ms);
     rt_pack_u8(&b, (uint8_t)t->policy);
     rt_policy_pack(&b, &t->delivery);
-    pack_backoff(&b, &t->backoff);
+    rt_backoff_pack(&b, &t->backoff);
     rt_pack_u32(&b, t->max_attempts);
     rt_pack_str(&b, t->target);
     rt_pack_str(&b, t->headers);
@@ -113,7 +92,7 @@ bool rt_call_type_decode(rt_str value, rt_call_type *out) {
     if (policy > RT_CALL_BACKOFF) return false;
     out->policy = (rt_call_policy)policy;
     rt_policy_unpack(&u, &out->delivery);
-    unpack_backoff(&u, &out->backoff);
+    rt_backoff_unpack(&u, &out->backoff);
     out->max_attempts = rt_unpack_u32(&u);
     out->target = rt_unpack_str(&u);
     out->headers = rt_unpack_str(&u);
@@ -225,6 +204,13 @@ static rt_code check_switch(rt_tx *tx, const rt_call_type *was, const rt_call_ty
         "its calls would have to change from pushed to pulled or back: it must have none that wait");
 }
 
+static void fit_brakes(rt_brakes *b, const rt_call_type *type) {
+    if (!type->circuit.enabled && !b->forced)
+        *b = (rt_brakes){.pace_ms = b->pace_ms, .pace_until_ms = b->pace_until_ms};
+    if (!type->pace.enabled) b->pace_ms = 0;
+    if (!type->pace.enabled) b->pace_until_ms = 0;
+}
+
 /* The queue's record tells every node that the type has changed, and takes off the brakes that are none any more. */
 static rt_code put_queue(rt_tx *tx, const rt_call_type_put *c, const rt_call_type *type, bool created) {
     rt_queue was, now = {.id = type->queue, .kind = RT_QUEUE_CALLS};
@@ -238,9 +224,18 @@ static rt_code put_queue(rt_tx *tx, const rt_call_type_put *c, const rt_call_typ
     }
     if (now.name.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a queue's name");
     now.in_flight_max = type->concurrency;
-    rt_brakes_fit(&now.brakes, type);
+    fit_brakes(&now.brakes, type);
     rt_tx_put_queue(tx, created ? NULL : &was, &now);
     return RT_OK;
+}
+
+/* If calls may not grow as old as before, those that wait note it (call_age.c). */
+static rt_code watch_age(rt_tx *tx, const rt_call_type *was, const rt_call_type *now) {
+    const uint32_t before_s = was->delivery.maximum_age_s, now_s = now->delivery.maximum_age_s;
+    // What is allowed to grow older than it noted is looked at when that time has come.
+    if (now_s == 0 || (before_s != 0 && before_s <= now_s)) return RT_OK;
+    rt_cursor cursor = {.kind = RT_CURSOR_AGE, .queue = now->queue};
+    return rt_cursor_start(tx, &cursor);
 }
 
 static rt_code decide_put(rt_tx *tx, rt_command *cmd) {
@@ -268,7 +263,7 @@ static rt_code decide_put(rt_tx *tx, rt_command *cmd) {
     if (now.value.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for an event type");
     rt_tx_put_doc(tx, c->created ? NULL : &was, &now);
     c->version_now = was.version + 1;
-    code = c->created ? RT_OK : rt_call_watch_age(tx, &before, &type);
+    code = c->created ? RT_OK : watch_age(tx, &before, &type);
     return code == RT_OK ? put_queue(tx, c, &type, c->created) : code;
 }
 

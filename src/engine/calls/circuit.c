@@ -11,12 +11,6 @@ static rt_brakes closed(const rt_brakes *was, int64_t since_ms) {
         .circuit_since_ms = since_ms, .pace_until_ms = was->pace_until_ms, .pace_ms = was->pace_ms};
 }
 
-void rt_brakes_fit(rt_brakes *b, const rt_call_type *type) {
-    if (!type->circuit.enabled && !b->forced) *b = closed(b, 0);
-    if (!type->pace.enabled) b->pace_ms = 0;
-    if (!type->pace.enabled) b->pace_until_ms = 0;
-}
-
 /* ---- writing ------------------------------------------------------------------------------------------- */
 
 /* The brakes as this change leaves them so far. */
@@ -43,11 +37,19 @@ static void put_circuit(rt_tx *tx, const rt_queue *queue, const rt_brakes *brake
     tx->frees = true;
 }
 
+/* The circuit has left CLOSED at `opened_ms`: what waits behind it for too long will die (circuit_limit.c). */
+static rt_code watch(rt_tx *tx, rt_id queue, int64_t opened_ms) {
+    // Of this one time that it is open: should it close and open again, there is another cursor.
+    rt_cursor cursor = {
+        .kind = RT_CURSOR_CIRCUIT, .queue = queue, .last = (uint64_t)opened_ms, .next_ms = tx->now_ms};
+    return rt_cursor_start(tx, &cursor);
+}
+
 static rt_code open_circuit(rt_tx *tx, const rt_queue *queue, const rt_circuit_settings *s, rt_brakes *b) {
     rt_code code = RT_OK;
     if (b->opened_ms == 0) {
         b->opened_ms = tx->now_ms;
-        code = rt_circuit_watch(tx, queue->id, b->opened_ms);
+        code = watch(tx, queue->id, b->opened_ms);
     }
     b->circuit = RT_CIRCUIT_OPEN;
     b->probes = 0;
@@ -300,7 +302,7 @@ static rt_code decide_order(rt_tx *tx, rt_command *cmd) {
     const rt_brakes b = ordered(tx, &queue.brakes, c->order, governed);
     put_circuit(tx, &queue, &b);
     const bool opened = b.opened_ms != 0 && b.opened_ms != queue.brakes.opened_ms;
-    return governed && opened ? rt_circuit_watch(tx, c->id, b.opened_ms) : RT_OK;
+    return governed && opened ? watch(tx, c->id, b.opened_ms) : RT_OK;
 }
 
 void rt_queue_circuit_init(rt_queue_circuit *c) { *c = (rt_queue_circuit){.cmd = {.decide = decide_order}}; }

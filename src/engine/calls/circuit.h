@@ -18,8 +18,6 @@ void rt_queue_circuit_init(rt_queue_circuit *c);
 
 /* ---- for decisions ----------------------------------------------------------------------------------------- */
 
-/* Takes off what the type does not ask for (any more). */
-void rt_brakes_fit(rt_brakes *b, const rt_call_type *type);
 /* `count` attempts are about to start, or calls are about to be handed out: at all nodes together no more than the brakes
  * allow (starts.h). Half-opens a circuit that has slept enough, within this change. RT_E_CONFLICT: they may not; what the
  * lane knew is out of date. */
@@ -27,8 +25,6 @@ rt_code rt_brakes_start(rt_tx *tx, const rt_queue *queue, const rt_call_type *ty
 /* An attempt has ended: writes the pace, and what a probe means for the circuit; a closed circuit is told of it once the
  * change is durable (rt_circuit_note). */
 rt_code rt_brakes_learn(rt_tx *tx, const rt_queue *queue, const rt_call_type *type, bool failed, uint32_t took_ms);
-/* The circuit has left CLOSED at `opened_ms`: what waits behind it for too long will die. */
-rt_code rt_circuit_watch(rt_tx *tx, rt_id queue, int64_t opened_ms);
 /* How many of the queue's calls may be handed out now; *again_ms: when to ask again (INT64_MAX: when something has
  * changed). */
 rt_code rt_brakes_room(rt_tx *tx, const rt_queue *queue, const rt_call_type *type, uint32_t *room, int64_t *again_ms);

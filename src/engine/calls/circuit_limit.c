@@ -1,19 +1,10 @@
 /* What waits behind a circuit that does not close in time, dies. A cursor (RT_CURSOR_CIRCUIT) that is written when the
  * circuit leaves CLOSED looks after it, through restarts too, and goes when the circuit closes. */
-#include "engine/calls/call_parts.h"
+#include "engine/calls/call_over.h"
+#include "engine/calls/call_wait.h"
 #include "engine/calls/circuit.h"
-#include "engine/calls/line.h"
-#include "engine/common/cursor.h"
-#include "engine/common/flight.h"
 
 enum { LOOK_EVERY_MS = 60000, LOOKED_AT_MAX = 1024 };
-
-rt_code rt_circuit_watch(rt_tx *tx, rt_id queue, int64_t opened_ms) {
-    // Of this one time that it is open: should it close and open again, there is another cursor.
-    rt_cursor cursor = {
-        .kind = RT_CURSOR_CIRCUIT, .queue = queue, .last = (uint64_t)opened_ms, .next_ms = tx->now_ms};
-    return rt_cursor_start(tx, &cursor);
-}
 
 typedef struct page {
     rt_tx *tx;
@@ -32,11 +23,6 @@ static int64_t over_ms(const page *p, const rt_job *job) {
     return (own_ms > p->opened_ms ? own_ms : p->opened_ms) + p->limit_ms;
 }
 
-static bool is_held(const page *p, const rt_job *job) {
-    if (job->state == RT_JOB_LEASED) return true;
-    return p->tx->flights != NULL && rt_flights_find(p->tx->flights, job->id, 0) != NULL;
-}
-
 static bool look(void *ctx, const rt_job *job) {
     page *p = ctx;
     p->more = p->count == RT_CURSOR_SLICE || p->looked_at == LOOKED_AT_MAX;
@@ -44,7 +30,7 @@ static bool look(void *ctx, const rt_job *job) {
     p->looked_at++;
     p->after = job->id;
     p->after_due_ms = job->due_ms;
-    if (is_held(p, job)) return true;
+    if (rt_call_is_held(p->tx, job)) return true;
     if (over_ms(p, job) <= p->tx->now_ms) p->jobs[p->count++] = *job;
     else p->next_ms = rt_earlier(p->next_ms, over_ms(p, job));
     return true;

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/pack.h"
-#include "engine/calls/call_parts.h"
 #include "engine/common/name.h"
 
 enum { FORMAT = 1, LINE_LEN = 16, PLACE_LEN = 24, IDS_MAX = 1 << 16 };
@@ -137,7 +136,7 @@ static rt_code release(rt_tx *tx, rt_id id, int64_t due_ms) {
     if (code != RT_OK) return code == RT_E_ABSENT ? RT_E_CORRUPT : code;
     RT_ASSERT(rt_line_waits(&was));
     rt_job now = was;
-    rt_call_place(tx, &now, due_ms);
+    rt_call_wait(tx, &now, due_ms);
     rt_tx_update_job(tx, &was, &now);
     return RT_OK;
 }
@@ -160,7 +159,7 @@ static rt_code release_joined(rt_tx *tx, rt_str line_name, rt_id *id) {
         rt_job *now = rt_arena_alloc(tx->arena, sizeof *now);
         if (now == NULL) return no_memory(tx);
         *now = *op->job.now;
-        rt_call_place(tx, now, due_ms);
+        rt_call_wait(tx, now, due_ms);
         op->job.now = now;
         return RT_OK;
     }

@@ -10,9 +10,8 @@
  * before the one that is having its turn. */
 #ifndef RT_ENGINE_CALLS_LINE_H
 #define RT_ENGINE_CALLS_LINE_H
-#include "engine/common/command.h"
+#include "engine/calls/call_wait.h"
 
-#define RT_LINE_DUE_MS INT64_C(253402300799000) /* the end of the year 9999 */
 static inline bool rt_line_waits(const rt_job *job) {
     return job->state == RT_JOB_SCHEDULED && job->due_ms == RT_LINE_DUE_MS;
 }

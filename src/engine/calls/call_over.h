@@ -1,18 +1,9 @@
-/* call_parts.h: the inside of calls, shared by its own files only. For decisions. */
-#ifndef RT_ENGINE_CALLS_CALL_PARTS_H
-#define RT_ENGINE_CALLS_CALL_PARTS_H
+/* call_over.h: an attempt at a call is over: it has succeeded, is tried again, or is dead. For decisions. */
+#ifndef RT_ENGINE_CALLS_CALL_OVER_H
+#define RT_ENGINE_CALLS_CALL_OVER_H
 #include "engine/calls/call.h"
 
-/* Places a call that may be tried from `due_ms` on (now or before: at once) where its kind is tried from: state and due
- * time. */
-void rt_call_place(rt_tx *tx, rt_job *job, int64_t due_ms);
-
-/* A call that waits, or is about to, notes when it will be too old by its type. */
-void rt_call_note_age(rt_job *job, const rt_call_type *type);
-/* The type is changed: if its calls may not grow as old as before, those that wait note it (a cursor). */
-rt_code rt_call_watch_age(rt_tx *tx, const rt_call_type *was, const rt_call_type *now);
-
-/* An attempt is over. What that means for the call is the policy's. */
+/* What is known of the attempt. What that means for the call is the policy's. */
 typedef struct rt_call_news {
     rt_verdict verdict;
     rt_reason rejected_as;  /* REJECTED: why it is dead */
