@@ -1,6 +1,4 @@
 #include <curl/curl.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,16 +29,6 @@ const char *retry_code_name(retry_code code) {
     case RETRY_E_GAVE_UP: return "RETRY_E_GAVE_UP";
     }
     return "unknown";
-}
-
-void rtc_log(retry_client *c, retry_log_level level, const char *fmt, ...) {
-    if (c->log == NULL) return;
-    char message[512];
-    va_list args;
-    va_start(args, fmt);
-    (void)vsnprintf(message, sizeof message, fmt, args);
-    va_end(args);
-    c->log(c->log_arg, level, message);
 }
 
 static bool copy_if_given(char **to, const char *text) {

@@ -10,10 +10,11 @@
 
 #define RTC_PRINTF __attribute__((format(printf, 3, 4)))
 
-/* ---- util.c: errors, time, chance, text ---------------------------------------------------------------- */
+/* ---- util.c: errors, log, time, chance, text ----------------------------------------------------------- */
 
 /* Fills *error (may be NULL) and returns `code`. */
 RTC_PRINTF retry_code rtc_fail(retry_error *error, retry_code code, const char *fmt, ...);
+RTC_PRINTF void rtc_log(retry_client *c, retry_log_level level, const char *fmt, ...);
 
 int64_t rtc_now_ms(void); /* CLOCK_MONOTONIC */
 /* The n-th pause (n = 0, 1, …) of a series: 100 ms doubling to 10 s, the upper half of it by chance. */
@@ -36,6 +37,9 @@ char *rtc_copy(const void *bytes, size_t len);
 /* A struct that comes from outside: copied to `to`; its first member is its size, and what it does not have
  * is zero. NULL is all zeros. False: its size was not set. */
 bool rtc_take_config(void *to, size_t to_size, const void *from, retry_error *error);
+
+/* 1 to `max` bytes without control characters; `name` is for the error. NULL is refused. */
+bool rtc_check_word(const char *name, const char *word, size_t max, retry_error *error);
 
 /* Base64 (RFC 4648), owned, NUL behind it; NULL: out of memory, or (decode) not base64. */
 char *rtc_base64(const void *bytes, size_t len);
@@ -78,8 +82,6 @@ struct retry_client {
     atomic_bool sender_stops;
     atomic_uint_fast64_t sent, refused;
 };
-
-RTC_PRINTF void rtc_log(retry_client *c, retry_log_level level, const char *fmt, ...);
 
 /* ---- http.c -------------------------------------------------------------------------------------------- */
 
@@ -130,10 +132,7 @@ void rtc_beat_stop(rtc_beat *beat); /* sends no more; the reference stays. NULL 
 void rtc_beat_unref(rtc_beat *beat);
 void rtc_keeper_stop(retry_client *c);
 
-/* ---- schedule.c, sender.c, run.c ----------------------------------------------------------------------- */
-
-/* 1 to `max` bytes without control characters; `name` is for the error. NULL is refused. */
-bool rtc_check_word(const char *name, const char *word, size_t max, retry_error *error);
+/* ---- event.c ------------------------------------------------------------------------------------------- */
 
 /* An event on its way: the request with all that was left out filled in. Borrows everything. */
 typedef struct rtc_event {
@@ -143,9 +142,17 @@ typedef struct rtc_event {
     size_t body_bytes;
     uint32_t deliver_after_s;
 } rtc_event;
+bool rtc_event_check(const rtc_event *e, retry_error *error); /* within its limits */
 /* Posts it by itself, again as rtc_http_until does. RETRY_SCHEDULED, with receipt->id; or an error. */
 retry_code rtc_event_post(retry_client *c, const rtc_event *e, const atomic_int_fast64_t *until_ms,
                           const atomic_bool *stop, retry_receipt *receipt, retry_error *error);
+/* As a line of the spool: an event of the batch request, its type, and when it was spooled, since deliver_after counts from
+ * then. Owned text; NULL (with *error filled): its strings are no UTF-8, or out of memory. */
+char *rtc_event_line(const rtc_event *e, retry_error *error);
+/* Such a line as the server wants it now, owned. NULL: it is none. */
+json_t *rtc_event_of_line(const rtc_spool_line *line);
+
+/* ---- sender.c, run.c ----------------------------------------------------------------------------------- */
 
 /* The thread that sends what is in the spool. */
 retry_code rtc_sender_start(retry_client *c, retry_error *error);

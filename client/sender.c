@@ -2,27 +2,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "parts.h"
 
 enum { LOOK_AGAIN_MS = 2000 }; /* a folder may be filled by others, who then die */
 
 typedef enum round { ROUND_EMPTY, ROUND_BUSY, ROUND_AWAY } round;
-
-/* The event of a line as the server wants it, owned. NULL: it is none. */
-static json_t *parse(const rtc_spool_line *line) {
-    json_t *json = json_loadb(line->text, line->len, 0, NULL);
-    const json_int_t rested =
-        (json_int_t)time(NULL) - json_integer_value(json_object_get(json, "spooled_at"));
-    json_t *delay = json_object_get(json, "deliver_after");
-    if (delay != NULL && rested > 0) {
-        const json_int_t left = json_integer_value(delay) - rested;
-        (void)json_integer_set(delay, left > 0 ? left : 0);
-    }
-    (void)json_object_del(json, "spooled_at");
-    return json;
-}
 
 /* Keeps what the server will never have where people can find it. */
 static retry_code refuse(retry_client *c, const rtc_spool_line *line, int status, const char *words,
@@ -50,7 +35,7 @@ static const char *text_of(const json_t *json, const char *name) {
 /* By itself, in the way of its first attempt: what fits into a request then fits now. */
 static retry_code post_one(retry_client *c, const rtc_spool_line *line, retry_error *error) {
     static const atomic_int_fast64_t ONCE = 0;
-    json_t *json = parse(line);
+    json_t *json = rtc_event_of_line(line);
     rtc_event e = {.type = text_of(json, "type"),
                    .key = text_of(json, "idempotency_key"),
                    .content_type = text_of(json, "content_type"),
@@ -74,7 +59,7 @@ static retry_code post_one(retry_client *c, const rtc_spool_line *line, retry_er
 static retry_code post_many(retry_client *c, const rtc_spool_line *lines, size_t count, retry_error *error) {
     json_t *events = json_array();
     for (size_t i = 0; i < count; i++) {
-        json_t *event = parse(&lines[i]);
+        json_t *event = rtc_event_of_line(&lines[i]);
         if (event == NULL) event = json_null(); // whole, but not of our kind: the server refuses it in words
         (void)json_array_append_new(events, event);
     }

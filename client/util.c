@@ -23,6 +23,16 @@ retry_code rtc_fail(retry_error *error, retry_code code, const char *fmt, ...) {
     return code;
 }
 
+void rtc_log(retry_client *c, retry_log_level level, const char *fmt, ...) {
+    if (c->log == NULL) return;
+    char message[512];
+    va_list args;
+    va_start(args, fmt);
+    (void)vsnprintf(message, sizeof message, fmt, args);
+    va_end(args);
+    c->log(c->log_arg, level, message);
+}
+
 int64_t rtc_now_ms(void) {
     struct timespec now;
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
@@ -114,6 +124,16 @@ bool rtc_take_config(void *to, size_t to_size, const void *from, retry_error *er
     }
     memcpy(to, from, from_size < to_size ? from_size : to_size);
     return true;
+}
+
+bool rtc_check_word(const char *name, const char *word, size_t max, retry_error *error) {
+    const size_t len = word == NULL ? 0 : strlen(word);
+    bool printable = true;
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)word[i] < 0x20 || word[i] == 0x7f) printable = false;
+    if (len >= 1 && len <= max && printable) return true;
+    (void)rtc_fail(error, RETRY_E_INVALID, "%s has 1 to %zu bytes and no control characters", name, max);
+    return false;
 }
 
 static const char ALPHABET[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
