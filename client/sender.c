@@ -100,9 +100,11 @@ static retry_code send_batch(retry_client *c, const rtc_spool_batch *batch, retr
         }
         if (code == RETRY_E_REFUSED) code = refuse(c, first, error->status, error->message, error);
         else if (code == RETRY_OK) atomic_fetch_add(&c->sent, at_once);
-        if (code == RETRY_OK) code = rtc_spool_done(c->spool, batch, done + at_once, error);
         if (code != RETRY_OK) return code;
+        // Before the spool is empty: whoever sees that it is must find the server back as well.
         if (atomic_exchange(&c->away, false)) rtc_log(c, RETRY_LOG_INFO, "%s answers again", c->url);
+        code = rtc_spool_done(c->spool, batch, done + at_once, error);
+        if (code != RETRY_OK) return code;
         done += at_once;
     }
     return RETRY_OK;
