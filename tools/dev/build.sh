@@ -49,10 +49,19 @@ dev_build() {
 }
 
 dev_install() {
+    local prefix=${PREFIX:-/usr/local} sudo=()
     need "building" "${PACKAGES_build[@]}"
-    configure build --prefix "${PREFIX:-/usr/local}" --buildtype release -Dwerror=false
+    # Left to itself, meson takes lib64 on a Debian without dpkg-dev, where neither the linker nor pkg-config looks.
+    configure build --prefix "$prefix" --libdir lib --buildtype release -Dwerror=false
     compile build
-    meson install -C build --no-rebuild
+    if [ -n "${DESTDIR:-}" ]; then
+        meson install -C build --no-rebuild
+        return
+    fi
+    { mkdir -p "$prefix/bin" && [ -w "$prefix/bin" ]; } 2>/dev/null || sudo=(sudo)
+    "${sudo[@]}" meson install -C build --no-rebuild
+    # So that programs find the client library.
+    if [ ${#sudo[@]} -gt 0 ] || [ "$(id -u)" -eq 0 ]; then "${sudo[@]}" /sbin/ldconfig; fi
 }
 
 dev_simulate() {
