@@ -179,6 +179,10 @@ static void compare_pair(fleet *f, rt_view *view, rt_arena *arena, rt_entity *e,
         pair->failures = 0;
         pair->until_ms = 0;
     }
+    // Where all rests are as long, only what is stored tells whether a failure came before a deletion or behind it.
+    if (code == RT_OK && f->account.reset[entity] && pair->failures > 0 &&
+        element(process, rest.failures) == element(process, pair->failures))
+        pair->failures = rest.failures;
     MUST(f, (code == RT_OK) == (pair->failures > 0), "6: backoff of %s on %s", PROCESS_NAMES[process],
          ENTITY_NAMES[entity]);
     if (code == RT_OK) {
