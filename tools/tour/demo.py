@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 
-from flaky import Endpoint, paint
+from flaky import Endpoint, paint, tell
 
 MESSAGES = 8
 FAILURES_MAX = 6  # the n-th message is refused n - 1 times, at most this often
@@ -20,7 +20,7 @@ POLICY = {"retries_with_no_delay": 1, "minimum_delay_retries": 2, "minimum_delay
 
 
 def say(text):
-    print("\n" + paint("bold", text), flush=True)
+    tell("\n" + paint("bold", text))
 
 
 class Server:
@@ -57,7 +57,7 @@ class Server:
 
     def call(self, method, path, value=None):
         body = None if value is None else json.dumps(value)
-        print(paint("grey", f"  curl -X {method} $URL{path}" + (f" -d '{body}'" if body and len(body) < 300 else "")), flush=True)
+        tell(paint("grey", f"  curl -X {method} $URL{path}" + (f" -d '{body}'" if body and len(body) < 300 else "")))
         request = urllib.request.Request(self.url + path, method=method, data=body.encode() if body else None, headers={
             "Client-ID": "3381af92-2b9e-11e3-b191-71861300734c", "X-Project-ID": "demo", "Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=30) as answer:
@@ -71,7 +71,7 @@ class Server:
 
 def play(server, endpoint):
     say("1. retryd, with an empty data folder, and an endpoint that refuses each message some times first")
-    print(f"  ready after {server.start() * 1000:.0f} ms at {server.url}")
+    tell(f"  ready after {server.start() * 1000:.0f} ms at {server.url}")
 
     say("2. A queue, its delivery policy, and a webhook subscription")
     server.call("PUT", "/v2/queues/orders", {"_retry_policy": POLICY})
@@ -86,12 +86,12 @@ def play(server, endpoint):
     say(paint("red", "4. kill -9, in the middle of it"))
     server.kill()
     before = {message: len(attempts) for message, attempts in endpoint.attempts.items()}
-    print(f"  {sum(before.values())} attempts were made, {len(endpoint.delivered)} messages delivered, "
+    tell(f"  {sum(before.values())} attempts were made, {len(endpoint.delivered)} messages delivered, "
           f"{MESSAGES - len(endpoint.delivered)} are waiting on disk")
     time.sleep(2)
 
     say("5. Started again on the same data: attempt numbers go on where they were, what is overdue runs at once")
-    print(f"  ready after {server.start() * 1000:.0f} ms")
+    tell(f"  ready after {server.start() * 1000:.0f} ms")
     end = time.monotonic() + 30
     while len(endpoint.delivered) < MESSAGES and time.monotonic() < end:
         time.sleep(0.05)
@@ -104,7 +104,7 @@ def account(acknowledged, wanted, endpoint):
     twice = sum(1 for times in endpoint.delivered.values() if times > 1)
     attempts = sum(len(each) for each in endpoint.attempts.values())
     say("The account")
-    print(f"  acknowledged {acknowledged}   delivered {delivered}   lost {acknowledged - delivered}   "
+    tell(f"  acknowledged {acknowledged}   delivered {delivered}   lost {acknowledged - delivered}   "
           f"delivered twice {twice}   attempts {attempts}")
     return acknowledged == delivered == wanted
 
@@ -121,7 +121,7 @@ def main():
         finally:
             server.stop()
         ok = account(acknowledged, MESSAGES, endpoint)
-    print(paint("green", "\nNothing was lost.") if ok else paint("red", "\nSomething is missing."))
+    tell(paint("green", "\nNothing was lost.") if ok else paint("red", "\nSomething is missing."))
     return 0 if ok else 1
 
 

@@ -10,7 +10,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 from kafka_broker import Broker                # noqa: E402
 from demo import POLICY, Server, account, say  # noqa: E402
-from flaky import Endpoint, paint              # noqa: E402
+from flaky import Endpoint, paint, tell        # noqa: E402
 
 CARDS = 8
 MAILS = 3
@@ -20,7 +20,7 @@ PATIENCE_S = 60
 
 
 def show(broker, text):
-    print(paint("grey", "  " + text.replace(broker.address, "$BROKER")), flush=True)
+    tell(paint("grey", "  " + text.replace(broker.address, "$BROKER")))
 
 
 def produce(broker, kind, values, reason, **headers):
@@ -58,8 +58,8 @@ def play(broker, server, endpoint):
     broker.start()
     broker.create("retryd.intake", partitions=PARTITIONS)
     broker.create("mail.again")
-    print(f"  Kafka is ready after {time.monotonic() - began:.1f} s at {broker.address}")
-    print(f"  retryd is ready after {server.start() * 1000:.0f} ms at {server.url}")
+    tell(f"  Kafka is ready after {time.monotonic() - began:.1f} s at {broker.address}")
+    tell(f"  retryd is ready after {server.start() * 1000:.0f} ms at {server.url}")
 
     say("2. Two kinds of calls that fail: cards are tried again at a webhook, mails go back to a topic of their consumer")
     server.call("PUT", "/v1/event-types/card.transaction",
@@ -82,21 +82,21 @@ def play(broker, server, endpoint):
         produce(broker, "card.transaction", cards(CARDS, CARDS), "api1-serverTimeout", rtd_id=f"payment-{CARDS}")
 
     say("5. retryd again, on the same data: attempts go on where they were, records where they were taken over")
-    print(f"  ready after {server.start() * 1000:.0f} ms")
+    tell(f"  ready after {server.start() * 1000:.0f} ms")
     wait_for(lambda: len(endpoint.delivered) == CARDS)
     wait_for(lambda: len(records(broker, "mail.again")) >= MAILS)
-    print(f"  one record was known by its id: {taken(server, 'known'):.0f}")
+    tell(f"  one record was known by its id: {taken(server, 'known'):.0f}")
 
     say("6. What the consumer of mails finds in its topic")
     show(broker, f"kcat -C -b {broker.address} -t mail.again -e -f '%h  %s\\n'")
     for headers, value in records(broker, "mail.again"):
-        print(f"  rtd-type={headers['rtd-type']} rtd-reason={headers['rtd-reason']} rtd-attempt={headers['rtd-attempt']}  {value}")
+        tell(f"  rtd-type={headers['rtd-type']} rtd-reason={headers['rtd-reason']} rtd-attempt={headers['rtd-attempt']}  {value}")
 
     say("7. What nobody can make an event of holds nobody up: it is in the dead-letter topic, with the reason")
     produce(broker, "unheard.of", ['{"who": "knows"}'], "api3-5xx")
     wait_for(lambda: taken(server, "refused") == 1)
     for headers, value in records(broker, "retryd.dlq"):
-        print(f"  rtd-refused={headers['rtd-refused']}  rtd-source={headers['rtd-source']}  {value}")
+        tell(f"  rtd-refused={headers['rtd-refused']}  rtd-source={headers['rtd-source']}  {value}")
 
 
 def main():
@@ -116,7 +116,7 @@ def main():
     finally:
         broker.close()
     ok = account(CARDS, CARDS, endpoint) and mails >= MAILS
-    print(paint("green", "\nNothing was lost.") if ok else paint("red", "\nSomething is missing."))
+    tell(paint("green", "\nNothing was lost.") if ok else paint("red", "\nSomething is missing."))
     return 0 if ok else 1
 
 

@@ -14,6 +14,15 @@ def paint(colour, text):
     return f"\033[{COLOURS[colour]}m{text}\033[0m" if sys.stdout.isatty() else text
 
 
+saying = threading.Lock()
+
+
+def tell(text):
+    """A line, whole, whichever threads have one to say."""
+    with saying:
+        print(text, flush=True)
+
+
 class Endpoint(http.server.ThreadingHTTPServer):
     """`failures(body)`: how many attempts of that message fail; `attempts`: for each message id, what arrived when."""
     daemon_threads = True
@@ -58,9 +67,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", "0")
         self.end_headers()
         after = "at once" if waited is None else f"after {waited:4.1f} s"
-        print(f"  {time.monotonic() - self.server.began:6.1f} s  attempt {self.headers['webhook-attempt']:>2} {after:>12}  "
+        tell(f"  {time.monotonic() - self.server.began:6.1f} s  attempt {self.headers['webhook-attempt']:>2} {after:>12}  "
               + paint("green" if status == 200 else "yellow", str(status))
-              + f"  {json.dumps(body)}", flush=True)
+              + f"  {json.dumps(body)}")
 
     def log_message(self, *_):
         pass
@@ -69,8 +78,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 if __name__ == "__main__":
     port = int(sys.argv[1]) if len(sys.argv) > 1 else 9000
     failures = int(sys.argv[2]) if len(sys.argv) > 2 else 2
-    print(f"http://127.0.0.1:{port}/ answers 503 to the first {failures} attempts of each message, then 200")
     try:
-        Endpoint(port, lambda _: failures).serve_forever()
+        endpoint = Endpoint(port, lambda _: failures)
+    except OSError as error:
+        sys.exit(f"flaky.py: cannot listen on port {port}: {error.strerror}")
+    tell(f"http://127.0.0.1:{port}/ answers 503 to the first {failures} attempts of each message, then 200")
+    try:
+        endpoint.serve_forever()
     except KeyboardInterrupt:
         pass
