@@ -156,19 +156,6 @@ rt_code rt_work_release(rt_tx *tx, rt_str tenant, const rt_doc *doc, rt_event_ty
     return over == RT_OK ? rt_entity_save(tx, e) : over;
 }
 
-rt_code rt_work_drop_dead(rt_tx *tx, rt_entity *e, rt_slot *slot) {
-    bool dead;
-    rt_code code = rt_session_is_dead(tx, e->tenant, slot->session, &dead);
-    if (code != RT_OK || !dead) return code;
-    rt_doc doc;
-    rt_work work;
-    code = rt_work_load(tx, RT_DOC_WORK, rt_name_ids(tx->arena, e->tenant, slot->session, slot->work),
-                        &doc, &work);
-    if (code != RT_OK) return code == RT_E_ABSENT ? rt_fail(tx->err, RT_E_CORRUPT, 0, "work is lost") : code;
-    work.end = RT_EVENT_EXPIRED;
-    return rt_work_over(tx, e, slot, &doc, &work, RT_STR("session expired"));
-}
-
 /* ---- retry now --------------------------------------------------------------------------------------- */
 
 static rt_code decide_clear(rt_tx *tx, rt_command *cmd) {

@@ -128,3 +128,18 @@ static rt_code decide_end(rt_tx *tx, rt_command *cmd) {
 }
 
 void rt_work_end_init(rt_work_end *c) { *c = (rt_work_end){.cmd = {.decide = decide_end}}; }
+
+/* ---- its session is dead ------------------------------------------------------------------------------ */
+
+rt_code rt_work_drop_dead(rt_tx *tx, rt_entity *e, rt_slot *slot) {
+    bool dead;
+    rt_code code = rt_session_is_dead(tx, e->tenant, slot->session, &dead);
+    if (code != RT_OK || !dead) return code;
+    rt_doc doc;
+    rt_work work;
+    code = rt_work_load(tx, RT_DOC_WORK, rt_name_ids(tx->arena, e->tenant, slot->session, slot->work),
+                        &doc, &work);
+    if (code != RT_OK) return code == RT_E_ABSENT ? rt_fail(tx->err, RT_E_CORRUPT, 0, "work is lost") : code;
+    work.end = RT_EVENT_EXPIRED;
+    return rt_work_over(tx, e, slot, &doc, &work, RT_STR("session expired"));
+}
