@@ -20,6 +20,29 @@ def run(*command, **more):
     return subprocess.run(command, capture_output=True, text=True, timeout=30, **more)
 
 
+def prose(path):
+    """A page of the documentation without its examples."""
+    with open(path, encoding="utf-8") as file:
+        return re.sub(r"```.*?```", "", file.read(), flags=re.S)
+
+
+def anchors(path):
+    """The headings of a page as links name them."""
+    bare = (re.sub(r"[^\w\- ]", "", heading.strip().lower()) for heading in re.findall(r"^#+ (.*)$", prose(path), re.M))
+    return {heading.replace(" ", "-") for heading in bare}
+
+
+def settings():
+    """The names of all that `retryd config --explain` prints."""
+    group, names = None, set()
+    for line in run(BINARY, "config", "--explain").stdout.splitlines():
+        if line.startswith("["):
+            group = line.strip("[]")
+        elif re.match(r"#\w+ = ", line):
+            names.add(f"{group}.{line[1:].split(' ')[0]}")
+    return names
+
+
 # ---- metrics --------------------------------------------------------------------------------------------------------
 
 
@@ -93,6 +116,13 @@ def test_the_page_about_the_api_names_the_requests_that_there_are(retryd):
         assert there == {method.upper() for method in said if method != "parameters"}, path
 
 
+def test_the_page_about_the_api_has_all_that_zaqars_home_document_names(retryd):
+    there = {re.sub(r"\{[^}]*\}", "{}", path) for path in retryd.get("/openapi.json").json()["paths"]}
+    for name, resource in retryd.get("/v2").json()["resources"].items():
+        href = resource.get("href-template", resource.get("href"))
+        assert re.sub(r"\{\w+\}", "{}", re.sub(r"\{\?.*", "", href)) in there, name
+
+
 # ---- starting and stopping ------------------------------------------------------------------------------------------
 
 
@@ -111,15 +141,7 @@ def test_mistakes_on_the_command_line_are_told(tmp_path, arguments):
 
 
 def test_every_setting_is_explained():
-    done = run(BINARY, "config", "--explain")
-    assert done.returncode == 0
-    guide = open(os.path.join(ROOT, "docs", "operations.md")).read()
-    group, names = None, []
-    for line in done.stdout.splitlines():
-        if line.startswith("["):
-            group = line.strip("[]")
-        elif re.match(r"#\w+ = ", line):
-            names.append(f"{group}.{line[1:].split(' ')[0]}")
+    guide, names = prose(os.path.join(ROOT, "docs", "operations.md")), settings()
     assert "delivery.allow_networks" in names and len(names) > 20
     assert [name for name in names if f"`{name}`" not in guide] == []
 
@@ -216,10 +238,22 @@ def test_retryctl_explains_the_default_policy():
     assert told["phases"] == ["immediate"] * 3 + ["pre_backoff"] * 3 + ["backoff"] * 12 + ["post_backoff"] * 3
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/notifications.md", "docs/operations.md", "docs/architecture.md",
-                                  "docs/performance.md", "docs/clients.md", "docs/work.md", "docs/events.md", "docs/postgresql.md"])
+@pytest.mark.parametrize("name", ["README.md"] + sorted(f"docs/{name}" for name in os.listdir(os.path.join(ROOT, "docs"))
+                                                        if name.endswith(".md")))
 def test_links_within_the_documentation_lead_somewhere(name):
     path = os.path.join(ROOT, name)
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", open(path).read()):
-        if "://" not in target:
-            assert os.path.exists(os.path.join(os.path.dirname(path), target)), target
+    for target in re.findall(r"\]\(([^)\s]+)\)", prose(path)):
+        if "://" in target:
+            continue
+        file, _, anchor = target.partition("#")
+        file = os.path.join(os.path.dirname(path), file) if file else path
+        assert os.path.exists(file), target
+        assert not anchor or anchor in anchors(file), target
+
+
+def test_the_documentation_names_no_setting_that_there_is_not():
+    there = settings()
+    groups = {name.split(".")[0] for name in there}
+    for name in ["README.md"] + [f"docs/{name}" for name in os.listdir(os.path.join(ROOT, "docs")) if name.endswith(".md")]:
+        for named in re.findall(r"`([a-z_]+\.[a-z_0-9]+)(?:=[^`]*)?`", prose(os.path.join(ROOT, name))):
+            assert named in there or named.split(".")[0] not in groups or named.endswith(".c"), (name, named)
