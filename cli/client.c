@@ -55,7 +55,8 @@ static void explain(json_t *json, long status, char *why) {
     for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
         const char *text = json_string_value(json_object_get(json, KEYS[i]));
         if (text == NULL) continue;
-        (void)snprintf(why, WHY_BYTES, "%s (%ld)", text, status);
+        const char *hint = status == 401 ? "; tokens are given by --token or $RETRYD_TOKEN" : "";
+        (void)snprintf(why, WHY_BYTES, "%s (%ld)%s", text, status, hint);
         return;
     }
     (void)snprintf(why, WHY_BYTES, "the server answered %ld", status);
@@ -72,7 +73,7 @@ json_t *rt_cli_try(const rt_cli *cli, const char *method, const char *path, cons
     } else {
         const CURLcode code = perform(curl, cli, method, path, text, &answer, &status);
         if (code != CURLE_OK) {
-            (void)snprintf(why, WHY_BYTES, "cannot reach %s: %s", cli->url, curl_easy_strerror(code));
+            (void)snprintf(why, WHY_BYTES, "cannot reach %s: %s (--url, $RETRYD_URL)", cli->url, curl_easy_strerror(code));
         } else if (answer.len == 0) {
             if (status < 300) json = json_null();
             else explain(NULL, status, why);
@@ -112,7 +113,7 @@ bool rt_cli_lines(const rt_cli *cli, const char *path, FILE *out, char next[RT_C
         if (curl_easy_header(curl, "Retryd-Next", 0, CURLH_HEADER, -1, &header) == CURLHE_OK)
             (void)snprintf(next, RT_CLI_MARKER_BYTES, "%s", header->value);
     } else if (code != CURLE_OK) {
-        (void)snprintf(why, sizeof why, "cannot reach %s: %s", cli->url, curl_easy_strerror(code));
+        (void)snprintf(why, sizeof why, "cannot reach %s: %s (--url, $RETRYD_URL)", cli->url, curl_easy_strerror(code));
     } else {
         json_t *json = json_loadb(answer.ptr == NULL ? "" : answer.ptr, answer.len, 0, NULL);
         explain(json, status, why);

@@ -349,6 +349,9 @@ int rt_explain_policy_on(const rt_explain_io *io, int argc, char **argv) {
     rt_delivery_policy p;
     rt_err err;
     if (rt_policy_from_text(text, &p, &err) != RT_OK) return refuse(io, &err);
+    char stray[RT_POLICY_KEY_BYTES];
+    rt_policy_unknown_key(text, stray);
+    if (stray[0] != '\0') (void)fprintf(io->err, "retryctl: \"%s\" is no key of a policy and means nothing\n", stray);
 
     schedule s;
     if (!schedule_of_policy(&p, &s)) {
@@ -387,7 +390,7 @@ static void print_backoff_json(FILE *out, const schedule *s) {
     (void)fputs("]}\n", out);
 }
 
-static void print_backoff_summary(FILE *out, const rt_work_backoff *b, uint64_t previous_ms) {
+static void print_backoff_summary(FILE *out, const rt_work_backoff *b, rt_jitter jitter, uint64_t previous_ms) {
     if (b == NULL) {
         (void)fputs("No descriptor: as long as the last time, at least 1 s.\n\n", out);
         return;
@@ -396,6 +399,10 @@ static void print_backoff_summary(FILE *out, const rt_work_backoff *b, uint64_t 
     if (constant) (void)fputs("Constant", out);
     else (void)fprintf(out, "Each interval is %g times the last", b->exponent < 1 ? 1 : b->exponent);
     (void)fputs(", in whole seconds.\n", out);
+    if (jitter != RT_JITTER_NONE) {
+        (void)fprintf(out, "Rests are drawn between %s and the interval.\n",
+                      jitter == RT_JITTER_FULL ? "one second" : "half of the interval");
+    }
     if (previous_ms > 0) (void)fprintf(out, "The interval before was %s.\n", duration_of(previous_ms).s);
     (void)fputc('\n', out);
 }
@@ -407,9 +414,10 @@ int rt_explain_backoff_on(const rt_explain_io *io, int argc, char **argv) {
     int status;
     if (!take_request(io, &r, argc, argv, buffer, &text, &status)) return status;
     rt_work_backoff descriptor;
+    rt_jitter jitter;
     bool given;
     rt_err err;
-    if (rt_work_backoff_from_text(text, &given, &descriptor, &err) != RT_OK) return refuse(io, &err);
+    if (rt_work_backoff_from_text(text, &given, &descriptor, &jitter, &err) != RT_OK) return refuse(io, &err);
     const rt_work_backoff *b = given ? &descriptor : NULL;
 
     schedule s;
@@ -420,7 +428,7 @@ int rt_explain_backoff_on(const rt_explain_io *io, int argc, char **argv) {
     if (r.json) {
         print_backoff_json(io->out, &s);
     } else {
-        print_backoff_summary(io->out, b, r.previous_ms);
+        print_backoff_summary(io->out, b, jitter, r.previous_ms);
         print_table(io, &s, "failure", "since the first failure");
         print_chart(io, &s);
     }

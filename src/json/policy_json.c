@@ -1,6 +1,7 @@
 #include "json/policy_json.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "json/tree.h"
@@ -238,12 +239,25 @@ static rt_code read_exponent(const json_t *backoff, double *out, rt_err *err) {
 
 /* A misspelt key would quietly give a wait of one second. */
 static bool has_other_keys(const json_t *backoff) {
-    static const char *const KNOWN[] = {"initial_ms", "maximum_ms", "exponent"};
+    static const char *const KNOWN[] = {"initial_ms", "maximum_ms", "exponent", "jitter"};
     size_t known = 0;
     for (size_t i = 0; i < sizeof KNOWN / sizeof KNOWN[0]; i++) {
         if (json_object_get(backoff, KNOWN[i]) != NULL) known++;
     }
     return json_object_size(backoff) > known;
+}
+
+rt_code rt_work_jitter_from_json(const json_t *json, rt_jitter *out, rt_err *err) {
+    const json_t *jitter = json_object_get(json, "jitter");
+    *out = RT_JITTER_NONE;
+    if (is_left_out(jitter)) return RT_OK;
+    const rt_str word = {.ptr = json_string_value(jitter), .len = json_string_length(jitter)};
+    for (int j = RT_JITTER_NONE; j <= RT_JITTER_EQUAL; j++) {
+        if (!rt_str_eq(word, rt_str_of(rt_jitter_name((rt_jitter)j)))) continue;
+        *out = (rt_jitter)j;
+        return RT_OK;
+    }
+    return rt_fail(err, RT_E_INVALID, 0, "backoff: jitter must be \"none\", \"full\" or \"equal\".");
 }
 
 rt_code rt_work_backoff_from_json(const json_t *json, bool *given, rt_work_backoff *out, rt_err *err) {
@@ -255,7 +269,7 @@ rt_code rt_work_backoff_from_json(const json_t *json, bool *given, rt_work_backo
     if (!json_is_object(json)) return rt_fail(err, RT_E_INVALID, 0, "backoff must be an object or null.");
     if (has_other_keys(json)) {
         return rt_fail(err, RT_E_INVALID, 0,
-                       "backoff: its keys are initial_ms, maximum_ms and exponent, no others.");
+                       "backoff: its keys are initial_ms, maximum_ms, exponent and jitter, no others.");
     }
     rt_work_backoff read;
     rt_code code = read_ms(json, "initial_ms", &read.initial_ns, err);
@@ -305,11 +319,34 @@ rt_code rt_policy_from_text(rt_str text, rt_delivery_policy *out, rt_err *err) {
     return code;
 }
 
-rt_code rt_work_backoff_from_text(rt_str text, bool *given, rt_work_backoff *out, rt_err *err) {
+void rt_policy_unknown_key(rt_str text, char out[RT_POLICY_KEY_BYTES]) {
+    static const char *const KNOWN[] = {
+        "retries_with_no_delay", "minimum_delay_retries", "maximum_delay_retries", "minimum_delay",
+        "maximum_delay", "retry_backoff_function", "ignore_subscription_override", "backoff_retries",
+        "maximum_age", "attempt_timeout", "jitter", "retry_on",
+        "respect_retry_after", "follow_redirects",
+    };
+    json_t *json = NULL;
+    rt_err err;
+    out[0] = '\0';
+    if (parse(text, &json, &err) != RT_OK) return;
+    json_t *inner = json_object_get(json, "_retry_policy");
+    const char *key;
+    json_t *value;
+    json_object_foreach(inner != NULL ? inner : json, key, value) {
+        size_t i = 0;
+        while (i < sizeof KNOWN / sizeof KNOWN[0] && strcmp(key, KNOWN[i]) != 0) i++;
+        if (i == sizeof KNOWN / sizeof KNOWN[0] && out[0] == '\0') (void)snprintf(out, RT_POLICY_KEY_BYTES, "%s", key);
+    }
+    json_decref(json);
+}
+
+rt_code rt_work_backoff_from_text(rt_str text, bool *given, rt_work_backoff *out, rt_jitter *jitter, rt_err *err) {
     json_t *json = NULL;
     rt_code code = parse(text, &json, err);
     if (code != RT_OK) return code;
-    code = rt_work_backoff_from_json(json, given, out, err);
+    code = rt_work_jitter_from_json(json, jitter, err);
+    if (code == RT_OK) code = rt_work_backoff_from_json(json, given, out, err);
     json_decref(json);
     return code;
 }

@@ -35,9 +35,18 @@ RT_MUST_USE rt_code rt_policy_from_text(rt_str text, rt_delivery_policy *out, rt
 
 /* {"initial_ms", "maximum_ms", "exponent"}: numbers, fractions allowed; what is left out or null counts as
  * 0, what is negative as the least (see rt_work_backoff). `json` null: *given is false, there is no
- * descriptor, and *out is untouched. RT_E_INVALID: neither is touched, err->msg names field and rule. */
+ * descriptor, and *out is untouched. RT_E_INVALID: neither is touched, err->msg names field and rule. A "jitter" beside
+ * them is left to rt_work_jitter_from_json. */
 RT_MUST_USE rt_code rt_work_backoff_from_json(const json_t *json, bool *given, rt_work_backoff *out,
                                               rt_err *err);
-RT_MUST_USE rt_code rt_work_backoff_from_text(rt_str text, bool *given, rt_work_backoff *out, rt_err *err);
+/* What is ours in a backoff: "jitter" "none", "full" or "equal"; RT_JITTER_NONE where there is none. */
+RT_MUST_USE rt_code rt_work_jitter_from_json(const json_t *json, rt_jitter *out, rt_err *err);
+/* Both. */
+RT_MUST_USE rt_code rt_work_backoff_from_text(rt_str text, bool *given, rt_work_backoff *out, rt_jitter *jitter,
+                                              rt_err *err);
+/* The first key of a policy, or of the one in a document, that means nothing and was let through; "" if there is none.
+ * `text` was accepted by rt_policy_from_text. Longer keys are cut. */
+enum { RT_POLICY_KEY_BYTES = 64 };
+void rt_policy_unknown_key(rt_str text, char out[RT_POLICY_KEY_BYTES]);
 
 #endif

@@ -1,14 +1,16 @@
 """What retryctl makes of its command line, and of the terminal."""
 import fcntl
+import json
 import os
 import pty
+import re
 import struct
 import subprocess
 import termios
 
 import pytest
 
-from server import BINARY
+from server import BINARY, ROOT
 
 CTL = os.path.join(os.path.dirname(BINARY), "retryctl")
 pytestmark = pytest.mark.skipif(not os.path.exists(CTL), reason="retryctl is not built")
@@ -69,6 +71,20 @@ def test_help_of_one_command_all_of_a_noun_and_everything():
 def test_the_usage_of_what_cannot_be_explained_is_said_once():
     assert mistaken("policy", "explain").count("usage:") == 1
     assert mistaken("backoff", "explain", "{}", "--count", "0").count("usage:") == 1
+
+
+def test_the_backoff_of_the_guide_is_explained():
+    with open(os.path.join(ROOT, "docs", "work.md"), encoding="utf-8") as guide:
+        shown = re.search(r"## Backoff\n\n```json\n(.*?)```", guide.read(), re.S).group(1)
+    done = ctl("backoff", "explain", "--json", "--count", "14", shown)
+    assert json.loads(done.stdout)["intervals_s"] == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 13, 15, 17]
+    assert "half of the interval" in ctl("backoff", "explain", '{"initial_ms": 5000, "jitter": "equal"}').stdout
+
+
+def test_a_misspelt_key_of_a_policy_is_named():
+    done = ctl("policy", "explain", '{"minimum_dely": 1}')
+    assert done.returncode == 0 and '"minimum_dely" is no key of a policy' in done.stderr
+    assert ctl("policy", "explain", '{"minimum_delay": 1}').stderr == ""
 
 
 # ---- terminals ------------------------------------------------------------------------------------------------------

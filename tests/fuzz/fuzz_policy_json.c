@@ -50,6 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     rt_delivery_policy policy;
     if (rt_policy_from_text(text, &policy, &err) == RT_OK) {
         RT_ASSERT(rt_delivery_policy_check(&policy) == NULL);
+        char key[RT_POLICY_KEY_BYTES];
+        rt_policy_unknown_key(text, key);
         rt_rng rng = rt_rng_seeded(size);
         walk(&policy, &rng);
         for (uint32_t status = 0; status < 1000; status++) {
@@ -58,7 +60,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         }
     }
     rt_work_backoff backoff;
+    rt_jitter jitter;
     bool given;
-    if (rt_work_backoff_from_text(text, &given, &backoff, &err) == RT_OK) follow(given ? &backoff : NULL);
+    if (rt_work_backoff_from_text(text, &given, &backoff, &jitter, &err) == RT_OK) follow(given ? &backoff : NULL);
     return 0;
 }

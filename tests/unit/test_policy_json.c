@@ -355,9 +355,10 @@ static void backoff_json__reads_numbers_and_fractions(void **state) {
     };
     for (size_t i = 0; i < COUNT(ROWS); i++) {
         rt_work_backoff b;
+        rt_jitter jitter;
         bool given = false;
         rt_err err;
-        if (rt_work_backoff_from_text(rt_str_of(ROWS[i].json), &given, &b, &err) != RT_OK)
+        if (rt_work_backoff_from_text(rt_str_of(ROWS[i].json), &given, &b, &jitter, &err) != RT_OK)
             fail_msg("%s", err.msg);
         assert_true(given);
         assert_int_equal(b.initial_ns, ROWS[i].want.initial_ns);
@@ -369,10 +370,51 @@ static void backoff_json__reads_numbers_and_fractions(void **state) {
 static void backoff_json__null_is_no_descriptor(void **state) {
     (void)state;
     rt_work_backoff b = {1, 2, 3};
+    rt_jitter jitter;
     bool given = true;
-    assert_int_equal(rt_work_backoff_from_text(rt_str_of("null"), &given, &b, NULL), RT_OK);
+    assert_int_equal(rt_work_backoff_from_text(rt_str_of("null"), &given, &b, &jitter, NULL), RT_OK);
     assert_false(given);
     assert_int_equal(b.initial_ns, 1);
+}
+
+static void backoff_json__jitter_goes_beside_the_descriptor(void **state) {
+    (void)state;
+    static const struct {
+        const char *json;
+        rt_jitter want;
+    } ROWS[] = {
+        {"{\"initial_ms\": 2000}", RT_JITTER_NONE},
+        {"{\"initial_ms\": 2000, \"jitter\": null}", RT_JITTER_NONE},
+        {"{\"initial_ms\": 2000, \"jitter\": \"full\"}", RT_JITTER_FULL},
+        {"{\"jitter\": \"equal\", \"initial_ms\": 2000}", RT_JITTER_EQUAL},
+    };
+    for (size_t i = 0; i < COUNT(ROWS); i++) {
+        rt_work_backoff b;
+        rt_jitter jitter;
+        bool given;
+        assert_int_equal(rt_work_backoff_from_text(rt_str_of(ROWS[i].json), &given, &b, &jitter, NULL), RT_OK);
+        assert_true(given);
+        assert_int_equal(jitter, ROWS[i].want);
+        assert_int_equal(b.initial_ns, 2000000000);
+    }
+}
+
+static void policy_json__names_a_key_that_means_nothing(void **state) {
+    (void)state;
+    static const struct {
+        const char *json, *want;
+    } ROWS[] = {
+        {"{}", ""},
+        {"null", ""},
+        {"{\"jitter\": \"full\", \"minimum_delay\": 1}", ""},
+        {"{\"minimum_dely\": 1}", "minimum_dely"},
+        {"{\"_retry_policy\": {\"minimum_dely\": 1}, \"_max_claim_count\": 1}", "minimum_dely"},
+    };
+    for (size_t i = 0; i < COUNT(ROWS); i++) {
+        char key[RT_POLICY_KEY_BYTES];
+        rt_policy_unknown_key(rt_str_of(ROWS[i].json), key);
+        assert_string_equal(key, ROWS[i].want);
+    }
 }
 
 static void backoff_json__refuses_with_field_and_rule(void **state) {
@@ -386,21 +428,25 @@ static void backoff_json__refuses_with_field_and_rule(void **state) {
         {"{\"initial_ms\": 9223372036855}", "backoff: initial_ms must be at most 9223372036854 (292 years)."},
         {"{\"maximum_ms\": 1e13}", "backoff: maximum_ms must be at most 9223372036854 (292 years)."},
         {"{\"maximum_ms\": 1e308}", "backoff: maximum_ms must be at most 9223372036854 (292 years)."},
-        {"{\"max_ms\": 1}", "backoff: its keys are initial_ms, maximum_ms and exponent, no others."},
+        {"{\"max_ms\": 1}", "backoff: its keys are initial_ms, maximum_ms, exponent and jitter, no others."},
+        {"{\"jitter\": \"decorrelated\"}", "backoff: jitter must be \"none\", \"full\" or \"equal\"."},
+        {"{\"jitter\": 1}", "backoff: jitter must be \"none\", \"full\" or \"equal\"."},
     };
     for (size_t i = 0; i < COUNT(ROWS); i++) {
         rt_work_backoff b;
+        rt_jitter jitter;
         bool given = true;
         rt_err err = {0};
-        assert_int_equal(rt_work_backoff_from_text(rt_str_of(ROWS[i].json), &given, &b, &err), RT_E_INVALID);
+        assert_int_equal(rt_work_backoff_from_text(rt_str_of(ROWS[i].json), &given, &b, &jitter, &err), RT_E_INVALID);
         assert_string_equal(err.msg, ROWS[i].text);
     }
     static const char *const BROKEN[] = {"{\"exponent\": NaN}", "{\"exponent\": Infinity}",
                                          "{\"exponent\": 1e999}"};
     for (size_t i = 0; i < COUNT(BROKEN); i++) {
         rt_work_backoff b;
+        rt_jitter jitter;
         bool given = true;
-        assert_int_equal(rt_work_backoff_from_text(rt_str_of(BROKEN[i]), &given, &b, NULL), RT_E_INVALID);
+        assert_int_equal(rt_work_backoff_from_text(rt_str_of(BROKEN[i]), &given, &b, &jitter, NULL), RT_E_INVALID);
     }
 }
 
@@ -421,6 +467,8 @@ int main(void) {
         cmocka_unit_test(policy_json__what_is_no_json_is_refused),
         cmocka_unit_test(backoff_json__reads_numbers_and_fractions),
         cmocka_unit_test(backoff_json__null_is_no_descriptor),
+        cmocka_unit_test(backoff_json__jitter_goes_beside_the_descriptor),
+        cmocka_unit_test(policy_json__names_a_key_that_means_nothing),
         cmocka_unit_test(backoff_json__refuses_with_field_and_rule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
