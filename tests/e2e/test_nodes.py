@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+import events
 from postgres import Postgres
 from receiver import HANG, Answer
 from server import wait_until
@@ -104,6 +105,23 @@ def test_a_node_that_stood_still_changes_nothing_when_it_wakes(nodes, receiver):
     time.sleep(3)  # its outcome is refused; nothing more is sent
     assert len(receiver.seen("/hook")) == 2
     assert other.dead() == []
+
+
+def test_what_a_node_remembers_of_an_event_that_another_ended_does_no_harm(nodes):
+    """It claimed an event that ended, was redriven and stands in line at another node; then it ends the one before it."""
+    first, second = nodes(2)
+    events.put_type(first, "t", policy=events.backoff(1, attempts=1))
+    ids = [events.schedule(first, "t", Order_Key="k") for _ in range(2)]
+    for teller, job in zip((first, second), ids):
+        claimed, = events.claim(first, "t", wait_ms=5000)
+        assert claimed["id"] == job
+        assert events.end(teller, claimed, "fail")["state"] == "dead"
+    for job in ids:
+        assert second.post(f"/v1/dead/{job}/redrive").status_code == 200
+    for job in ids:
+        claimed, = events.claim(first, "t", wait_ms=5000)
+        assert claimed["id"] == job
+        assert events.end(first, claimed, "finish")["state"] == "done"
 
 
 def test_nothing_acknowledged_is_lost_when_the_database_crashes(nodes, database):

@@ -360,6 +360,34 @@ static void one_node__writes_nothing_for_others(void **state) {
     rt_view_close(v);
 }
 
+/* ---- records of two moments ---------------------------------------------------------------------------- */
+
+typedef struct reading {
+    rt_command cmd;
+    uint32_t decided, torn; /* so many times what it reads does not fit together */
+} reading;
+
+static rt_code decide_reading(rt_tx *tx, rt_command *cmd) {
+    reading *r = (reading *)cmd;
+    return r->decided++ < r->torn ? rt_fail(tx->err, RT_E_CORRUPT, 0, "two moments") : RT_OK;
+}
+
+static void nodes__read_again_what_does_not_fit_together(void **state) {
+    rig *n = *state;
+    reading once = {.cmd = {.decide = decide_reading}, .torn = 1};
+    assert_int_equal(rig_run(&n[0], &once.cmd), RT_OK);
+    assert_int_equal(once.decided, 2);
+    reading always = {.cmd = {.decide = decide_reading}, .torn = UINT32_MAX};
+    assert_int_equal(rig_run(&n[0], &always.cmd), RT_E_CORRUPT);
+    assert_int_equal(always.decided, 2);
+}
+
+static void one_node__reads_once_what_does_not_fit_together(void **state) {
+    reading r = {.cmd = {.decide = decide_reading}, .torn = 1};
+    assert_int_equal(rig_run(*state, &r.cmd), RT_E_CORRUPT);
+    assert_int_equal(r.decided, 1);
+}
+
 #define BOTH(f) cmocka_unit_test_setup_teardown(f, rig_setup_both, rig_teardown_both)
 
 int main(void) {
@@ -381,7 +409,9 @@ int main(void) {
         BOTH(stored__window_of_a_queue),
         BOTH(nodes__share_probes),
         BOTH(nodes__share_the_rate_of_release),
+        BOTH(nodes__read_again_what_does_not_fit_together),
         cmocka_unit_test_setup_teardown(one_node__writes_nothing_for_others, rig_setup, rig_teardown),
+        cmocka_unit_test_setup_teardown(one_node__reads_once_what_does_not_fit_together, rig_setup, rig_teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,7 +134,8 @@ static rt_code release(rt_tx *tx, rt_id id, int64_t due_ms) {
     rt_job was;
     const rt_code code = rt_view_job(tx->view, id, &was);
     if (code != RT_OK) return code == RT_E_ABSENT ? RT_E_CORRUPT : code;
-    RT_ASSERT(rt_line_waits(&was));
+    // Where others write too, what was read may be of two moments.
+    if (!rt_line_waits(&was)) return rt_fail(tx->err, RT_E_CORRUPT, 0, "a call that stands in line does not wait for it");
     rt_job now = was;
     rt_call_wait(tx, &now, due_ms);
     rt_tx_update_job(tx, &was, &now);

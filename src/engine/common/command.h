@@ -24,7 +24,7 @@ struct rt_command {
     struct rt_wait *wait; /* set by decide: nothing is there yet, and it may wait for it (waiting.h); NULL: it is done */
     uint64_t woken_by;    /* the engine's: what it was told and no other who waits for it; 0: nothing */
     uint32_t tries;   /* the engine's, as the next two: */
-    bool unsure;      /* it wrote nothing, and the store lags: decided again in the next batch */
+    bool unsure;      /* it wrote nothing, and others write too: decided again in the next batch */
     bool confirmed;   /* and was */
     size_t answer_bytes; /* copied for its caller (answers.h) */
     rt_command *next; /* the engine's */

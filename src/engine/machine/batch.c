@@ -293,7 +293,10 @@ static bool decide_once(rt_engine *e, rt_command *cmd) {
     cmd->code = code;
     cmd->err = e->err;
     if (code == RT_E_AGAIN) return false;
-    cmd->unsure = e->store->lags && !cmd->confirmed && (code != RT_OK || tx->ops_count == 0);
+    // What others wrote in between may have been read in part: it then makes no sense.
+    const bool torn = code == RT_E_CORRUPT && !e->store->sole_owner;
+    const bool behind = e->store->lags && (code != RT_OK || tx->ops_count == 0);
+    cmd->unsure = (torn || behind) && !cmd->confirmed;
     if (code == RT_E_CONFLICT && ++cmd->tries < RT_DECIDE_TRIES_MAX) {
         atomic_fetch_add_explicit(&e->metrics.conflicts, 1, memory_order_relaxed);
         return false;

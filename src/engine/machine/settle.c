@@ -100,7 +100,7 @@ static void settle_durable(rt_engine *e, rt_batch *b) {
     }
     for (const rt_lesson *l = b->lessons; l != NULL; l = l->next) rt_upkeep_lesson(e, l);
     answer(e, &b->own);
-    if (e->store->lags) confirm(e, &b->commands);
+    if (e->store->lags || !e->store->sole_owner) confirm(e, &b->commands);
     answer(e, &b->commands);
 }
 
