@@ -2,6 +2,7 @@
 #include "base/pack.h"
 #include "call_rig.h"
 #include "engine/calls/window.h"
+#include "engine/machine/machine.h"
 
 enum { TICK_MS = 10 };
 
@@ -382,6 +383,19 @@ static void nodes__read_again_what_does_not_fit_together(void **state) {
     assert_int_equal(always.decided, 2);
 }
 
+static void note_end(rt_command *cmd) { *(bool *)cmd->ctx = true; }
+
+static void nodes__give_up_nothing_of_their_own_for_what_does_not_fit_together(void **state) {
+    rig *n = *state;
+    bool ended = false;
+    reading r = {.cmd = {.decide = decide_reading, .done = note_end, .ctx = &ended}, .torn = 1};
+    rt_command_list_push(&n[0].engine->own, &r.cmd);
+    for (int i = 0; i < 10 && !ended; i++) rig_pass(&n[0], 1);
+    assert_true(ended);
+    assert_int_equal(r.cmd.code, RT_OK);
+    assert_int_equal(r.decided, 2);
+}
+
 static void one_node__reads_once_what_does_not_fit_together(void **state) {
     reading r = {.cmd = {.decide = decide_reading}, .torn = 1};
     assert_int_equal(rig_run(*state, &r.cmd), RT_E_CORRUPT);
@@ -410,6 +424,7 @@ int main(void) {
         BOTH(nodes__share_probes),
         BOTH(nodes__share_the_rate_of_release),
         BOTH(nodes__read_again_what_does_not_fit_together),
+        BOTH(nodes__give_up_nothing_of_their_own_for_what_does_not_fit_together),
         cmocka_unit_test_setup_teardown(one_node__writes_nothing_for_others, rig_setup, rig_teardown),
         cmocka_unit_test_setup_teardown(one_node__reads_once_what_does_not_fit_together, rig_setup, rig_teardown),
     };

@@ -66,16 +66,18 @@ static void start_flight(rt_engine *e, rt_flight *f) {
     else rt_attempt_free(attempt);
 }
 
-/* Others may have written what these did not see: they are decided again, before what came later. */
-static void confirm(rt_engine *e, rt_command_list *commands) {
+/* Others may have written what these did not see: they are decided again, before what came later. Of the engine's own, which
+ * look again by themselves, only those that would be given up. */
+static void confirm(rt_command_list *commands, rt_command_list *anew, bool own) {
     rt_command_list sure = {0}, again = {0};
     rt_command *cmd;
     while ((cmd = rt_command_list_pop(commands)) != NULL) {
-        cmd->confirmed = cmd->confirmed || cmd->unsure;
-        rt_command_list_push(cmd->unsure ? &again : &sure, cmd);
+        const bool unsure = cmd->unsure && (!own || cmd->code == RT_E_CORRUPT);
+        cmd->confirmed = cmd->confirmed || unsure;
+        rt_command_list_push(unsure ? &again : &sure, cmd);
     }
     *commands = sure;
-    rt_command_list_put_back(&e->inbox, &again);
+    rt_command_list_put_back(anew, &again);
 }
 
 static void settle_durable(rt_engine *e, rt_batch *b) {
@@ -99,8 +101,10 @@ static void settle_durable(rt_engine *e, rt_batch *b) {
         start_flight(e, f);
     }
     for (const rt_lesson *l = b->lessons; l != NULL; l = l->next) rt_upkeep_lesson(e, l);
+    const bool others_write = e->store->lags || !e->store->sole_owner;
+    if (others_write) confirm(&b->own, &e->own, true);
     answer(e, &b->own);
-    if (e->store->lags || !e->store->sole_owner) confirm(e, &b->commands);
+    if (others_write) confirm(&b->commands, &e->inbox, false);
     answer(e, &b->commands);
 }
 
