@@ -65,6 +65,31 @@ static bool is_one_of(const char *words, rt_str value) {
     return false;
 }
 
+/* Whether each item of a list, with commas or blanks between them, is one of the words. */
+static bool are_some_of(const char *words, rt_str list) {
+    size_t begin = 0;
+    for (size_t i = 0; i <= list.len; i++) {
+        if (i < list.len && strchr(", \t", list.ptr[i]) == NULL) continue;
+        const rt_str item = {.ptr = list.ptr + begin, .len = i - begin};
+        if (item.len > 0 && !is_one_of(words, item)) return false;
+        begin = i + 1;
+    }
+    return true;
+}
+
+/* Whether it is empty, or begins as one of the forms does up to "://" and goes on behind that. */
+static bool has_form_of(const char *forms, rt_str url) {
+    rt_str rest = rt_str_of(forms), form;
+    bool more = url.len > 0;
+    while (more) {
+        more = rt_str_cut(rest, '|', &form, &rest);
+        const char *colon = memchr(form.ptr, ':', form.len);
+        const size_t scheme = (size_t)(colon - form.ptr) + 3;
+        if (url.len > scheme && memcmp(url.ptr, form.ptr, scheme) == 0) return true;
+    }
+    return url.len == 0;
+}
+
 /* The words of delivery.allow_networks stand for these. */
 static const struct {
     const char *word, *networks;
@@ -159,6 +184,14 @@ static rt_code set_value(rt_config *c, const rt_setting *s, rt_str value, rt_err
     case RT_SETTING_TEXT: return set_text(c, s, value, err);
     case RT_SETTING_CHOICE:
         fits = is_one_of(s->unit, value);
+        if (fits) code = set_text(c, s, value, err);
+        break;
+    case RT_SETTING_CHOICES:
+        fits = are_some_of(s->unit, value);
+        if (fits) code = set_text(c, s, value, err);
+        break;
+    case RT_SETTING_URL:
+        fits = has_form_of(s->unit, value);
         if (fits) code = set_text(c, s, value, err);
         break;
     case RT_SETTING_LISTEN:

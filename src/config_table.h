@@ -13,13 +13,15 @@ typedef enum rt_setting_kind {
     RT_SETTING_TEXT,
     RT_SETTING_CHOICE,
     RT_SETTING_LISTEN,
-    RT_SETTING_NETWORKS
+    RT_SETTING_NETWORKS,
+    RT_SETTING_CHOICES, /* a list of words */
+    RT_SETTING_URL      /* or empty */
 } rt_setting_kind;
 
 typedef struct rt_setting {
     const char *name; /* "group.key" */
     rt_setting_kind kind;
-    const char *unit; /* of numbers; the words of a choice, separated by '|' */
+    const char *unit; /* of numbers; the words of a choice or the forms of a URL, separated by '|' */
     uint64_t min, max;
     const char *preset;
     size_t offset;

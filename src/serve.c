@@ -168,8 +168,6 @@ static void end_signals(site *s) {
 
 /* ---- opening, part by part ----------------------------------------------------------------------------- */
 
-static bool is_relay(const char *url) { return strncmp(url, "smtp://", 7) == 0 || strncmp(url, "smtps://", 8) == 0; }
-
 static rt_code read_settings(site *s, bool insecure, rt_err *err) {
     const rt_config *c = s->config;
     const bool known = rt_log_level_parse(rt_str_of(c->log_level), &s->log.level);
@@ -190,10 +188,6 @@ static rt_code read_settings(site *s, bool insecure, rt_err *err) {
     }
     if (c->delivery_ca_file[0] != '\0' && access(c->delivery_ca_file, R_OK) != 0) {
         return rt_fail(err, RT_E_IO, errno, "delivery.ca_file: %s: %s", c->delivery_ca_file, strerror(errno));
-    }
-    if (c->mail_relay[0] != '\0' && !is_relay(c->mail_relay)) {
-        return rt_fail(err, RT_E_INVALID, 0, "mail.relay must be smtp://HOST:PORT or smtps://HOST:PORT, not \"%s\"",
-                       c->mail_relay);
     }
     if (c->mail_password_file[0] == '\0') return RT_OK;
     code = rt_file_read_of("mail.password_file", c->mail_password_file, PASSWORD_FILE_BYTES_MAX, true, &s->mail_password,

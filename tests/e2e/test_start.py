@@ -34,8 +34,8 @@ def test_a_file_that_is_not_there_is_named_with_its_setting(tmp_path, setting):
 
 
 def test_a_relay_that_is_no_address(tmp_path):
-    assert 'smtp://HOST:PORT or smtps://HOST:PORT, not "localhost"' in refused("--set", "mail.relay=localhost",
-                                                                              data=tmp_path / "d")
+    assert 'smtp://HOST:PORT|smtps://HOST:PORT, not "localhost"' in refused("--set", "mail.relay=localhost",
+                                                                           data=tmp_path / "d")
 
 
 def test_a_setting_that_is_like_no_other(tmp_path):

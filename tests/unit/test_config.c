@@ -74,6 +74,10 @@ static void config__assignments_that_are_taken(void **state) {
     assert_false(c->notification_require_confirmation);
     assert_int_equal(rt_config_assign(c, "log.format=json", NULL), RT_OK);
     assert_string_equal(c->log_format, "json");
+    assert_int_equal(rt_config_assign(c, "mail.relay=smtps://mail.example:465", NULL), RT_OK);
+    assert_int_equal(rt_config_assign(c, "mail.relay=", NULL), RT_OK);
+    assert_string_equal(c->mail_relay, "");
+    assert_int_equal(rt_config_assign(c, "transport.subscriber_types=https, mailto", NULL), RT_OK);
     assert_int_equal(rt_config_assign(c, "auth.tokens_file=/a=b", NULL), RT_OK);
     assert_string_equal(c->auth_tokens_file, "/a=b");
 }
@@ -103,6 +107,10 @@ static void config__assignments_that_are_refused_say_why(void **state) {
         {"delivery.queue_inflight_max=1", "did you mean delivery.queue_in_flight_max?"},
         {"max_age=1", "no setting \"max_age\"; `retryd config --explain` lists them all"},
         {"delivry.allow_networks=1", "did you mean delivery.allow_networks?"},
+        {"mail.relay=localhost:25", "mail.relay must be smtp://HOST:PORT|smtps://HOST:PORT, not \"localhost:25\""},
+        {"mail.relay=smtp://", "mail.relay must be"},
+        {"orders.host_href=keys.example", "orders.host_href must be http://HOST|https://HOST"},
+        {"transport.subscriber_types=https,ftp", "http|https|mailto|trust+http|trust+https, not \"https,ftp\""},
         {"server.readers", "not of the form group.key=value"},
         {"plugin.Hello.a=1", "\"plugin.Hello.a\" is not of the form plugin.NAME.key"},
         {"plugin.hello.=1", "not of the form plugin.NAME.key"},
