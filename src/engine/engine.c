@@ -64,7 +64,7 @@ void rt_engine_submit(rt_engine *e, rt_command *cmd) {
     rt_command_list_push(&e->inbox, cmd);
 }
 
-void rt_engine_outcome(rt_engine *e, const rt_outcome *outcome) { rt_upkeep_outcome(e, outcome); }
+void rt_engine_outcome(rt_engine *e, const rt_outcome *outcome) { rt_attempts_outcome(e, outcome); }
 
 /* Trims history along with other work; without any, once a minute. */
 static void tidy(rt_engine *e) {
@@ -144,7 +144,10 @@ int64_t rt_engine_step(rt_engine *e, int64_t now_ms) {
     const size_t most = e->store->loads ? 1 : BATCHES_MAX;
     if (e->ended_count >= most) return ask_again_ms(e); // nothing more until one has ended
     rt_upkeep(e);
-    rt_batch_decide(e, e->settings.batch_commands_max);
+    const size_t commands_max =
+        e->batch_max < e->settings.batch_commands_max ? e->batch_max : e->settings.batch_commands_max;
+    rt_warm_commands(e, commands_max);
+    rt_batch_decide(e, commands_max);
     rt_take_due(e);
     tidy(e);
     rt_batch_submit(e);

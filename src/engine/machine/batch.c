@@ -245,7 +245,7 @@ static void note_change(rt_engine *e, const rt_tx *tx) {
             if (op->doc.now == NULL) break;
             note_expiry(e, op->doc.now->expires_ms);
             if (op->doc.now->kind == RT_DOC_CURSOR && op->doc.was == NULL) {
-                rt_upkeep_cursor(e, rt_get_be64((const unsigned char *)op->doc.now->name.ptr));
+                rt_cursors_note(e, rt_get_be64((const unsigned char *)op->doc.now->name.ptr));
             }
             break;
         case RT_OP_BODY: break;
@@ -332,8 +332,6 @@ static void decide_list(rt_engine *e, rt_command_list *list, size_t max) {
 }
 
 void rt_batch_decide(rt_engine *e, size_t max) {
-    if (max > e->batch_max) max = e->batch_max;
-    rt_warm_commands(e, max);
     // Outcomes and upkeep first: they free what new work needs. Not while the store is known to be failing.
     if (e->now_ms >= e->store_pause_until_ms) decide_list(e, &e->own, e->own.count);
     decide_list(e, &e->inbox, max);

@@ -4,8 +4,13 @@
  *   batch.c    decide -> apply -> commit, for every command alike
  *   settle.c   how it ended: answered, started, or undone
  *   warm.c     decisions tried beforehand, where reading takes round trips
+ *   due.c      what there is to take
  *   take.c     due jobs -> attempts
- *   upkeep.c   what the engine asks of itself: expiry, cursors, lost attempts, history */
+ *   attempts.c attempts under way: their outcomes, their leases, and those that are lost
+ *   circuits.c what attempts teach: circuits that open, other nodes that are told
+ *   cursors.c  work that is too much for one commit, a slice after the other
+ *   upkeep.c   what time brings: expiry, orders, what other nodes left; and the three above
+ *   own.c      what the engine asks of itself, until it is durable */
 #ifndef RT_ENGINE_MACHINE_MACHINE_H
 #define RT_ENGINE_MACHINE_MACHINE_H
 #include "engine/common/answers.h"
@@ -133,21 +138,42 @@ uint64_t rt_engine_us(const rt_engine *e); /* for durations */
 void rt_warm_commands(rt_engine *e, size_t max); /* what waits, of callers at most `max` */
 void rt_warm_takes(rt_engine *e);
 
-/* ---- take.c -------------------------------------------------------------------------------------------------------- */
+/* ---- due.c, take.c ------------------------------------------------------------------------------------------------- */
+rt_job_range rt_due_ready(const rt_engine *e);
+rt_job_range rt_due_lane(const rt_lane *lane);
 void rt_take_due(rt_engine *e);
-rt_job_range rt_take_ready_range(const rt_engine *e);
-rt_job_range rt_take_lane_range(const rt_lane *lane);
+
+/* ---- own.c --------------------------------------------------------------------------------------------------------- */
+void rt_own_submit(rt_engine *e, rt_command *cmd);
+/* For `done` of such a command: true: it is not durable, and asked again, as nobody else would. */
+bool rt_own_repeat(rt_engine *e, rt_command *cmd);
+/* What is durable, for a look at all of it. NULL: the store does not answer; asked again after a pause. */
+rt_view *rt_own_view(rt_engine *e);
+
+/* ---- attempts.c ---------------------------------------------------------------------------------------------------- */
+void rt_attempts_outcome(rt_engine *e, const rt_outcome *o); /* an attempt has ended */
 /* The attempt of `flight` is over or was never made: gives its room back. */
-void rt_take_ended(rt_engine *e, rt_flight *flight, rt_lane_news news);
+void rt_attempts_ended(rt_engine *e, rt_flight *flight, rt_lane_news news);
+void rt_attempts_look(rt_engine *e); /* renews leases, gives up what is lost */
+bool rt_attempts_drop(rt_command *cmd); /* at the end, here and below: frees it. False: it is not of this file */
+
+/* ---- circuits.c ---------------------------------------------------------------------------------------------------- */
+void rt_circuits_learn(rt_engine *e, const rt_lesson *lesson); /* durable: a circuit may open */
+void rt_circuits_tell(rt_engine *e, rt_lane *lane);            /* what is known of it was read again */
+void rt_circuits_ask(rt_engine *e, rt_id queue);               /* other nodes have all the places */
+void rt_circuits_look(rt_engine *e);
+bool rt_circuits_drop(rt_command *cmd);
+
+/* ---- cursors.c ----------------------------------------------------------------------------------------------------- */
+void rt_cursors_note(rt_engine *e, rt_id id); /* it was written */
+void rt_cursors_find(rt_engine *e);
+void rt_cursors_carry_on(rt_engine *e);
+bool rt_cursors_drop(rt_command *cmd);
+void rt_cursors_close(rt_engine *e);
 
 /* ---- upkeep.c ------------------------------------------------------------------------------------------------------ */
-void rt_upkeep(rt_engine *e);                                /* submits what is due to `own` */
-void rt_upkeep_cursor(rt_engine *e, rt_id id);               /* a cursor was written */
+void rt_upkeep(rt_engine *e); /* submits what is due */
 int64_t rt_upkeep_next_ms(const rt_engine *e);
-void rt_upkeep_outcome(rt_engine *e, const rt_outcome *o);   /* an attempt has ended */
-void rt_upkeep_lesson(rt_engine *e, const rt_lesson *lesson); /* durable: a circuit may open */
-void rt_upkeep_circuit(rt_engine *e, rt_lane *lane);         /* what is known of it was read again */
-void rt_upkeep_ask(rt_engine *e, rt_id queue);               /* other nodes have all the places */
 void rt_upkeep_close(rt_engine *e);
 
 #endif

@@ -100,7 +100,7 @@ static void settle_durable(rt_engine *e, rt_batch *b) {
         f->next = NULL;
         start_flight(e, f);
     }
-    for (const rt_lesson *l = b->lessons; l != NULL; l = l->next) rt_upkeep_lesson(e, l);
+    for (const rt_lesson *l = b->lessons; l != NULL; l = l->next) rt_circuits_learn(e, l);
     const bool others_write = e->store->lags || !e->store->sole_owner;
     if (others_write) confirm(&b->own, &e->own, true);
     answer(e, &b->own);
@@ -118,7 +118,7 @@ static void undo(rt_engine *e, rt_batch *b) {
     rt_schedule_doubt(&e->schedule);
     for (rt_flight *f = b->flights, *next; f != NULL; f = next) {
         next = f->next;
-        rt_take_ended(e, f, RT_LANE_UNDONE);
+        rt_attempts_ended(e, f, RT_LANE_UNDONE);
     }
 }
 

@@ -141,21 +141,11 @@ static rt_code take_ready_job(rt_engine *e, const rt_job *job) {
     return start_job(e, lane, job);
 }
 
-rt_job_range rt_take_ready_range(const rt_engine *e) {
-    return (rt_job_range){
-        .index = RT_INDEX_READY,
-        // Several owners: what others insert may have a lower id, and what was taken has left the FIFO.
-        .after = e->store->sole_owner ? e->ready_after : 0,
-        .to_take = true,
-        .want = RT_TAKES_MAX / 2,
-    };
-}
-
 static uint32_t take_ready(rt_engine *e, uint32_t budget) {
     while (e->ready_pending && budget > 0 && !rt_schedule_is_full(&e->schedule)) {
         page p;
         init_page(&p, e, budget < PAGE_JOBS ? budget : PAGE_JOBS);
-        const rt_job_range range = rt_take_ready_range(e);
+        const rt_job_range range = rt_due_ready(e);
         if (list_page(e, &range, add_ready, &p) != RT_OK) return 0;
         for (uint32_t i = 0; i < p.count; i++) {
             if (rt_schedule_is_full(&e->schedule)) return 0;
@@ -178,7 +168,7 @@ static uint32_t take_ready(rt_engine *e, uint32_t budget) {
 static void settle_lost(rt_engine *e, const rt_job *job) {
     const rt_outcome lost = {
         .job = job->id, .token = job->lease, .reason = RT_REASON_LOST, .retry_after_ms = -1};
-    rt_upkeep_outcome(e, &lost);
+    rt_attempts_outcome(e, &lost);
 }
 
 /* Starts what the page holds; true: all of it, false: the lane or the engine has no more room. */
@@ -252,7 +242,7 @@ static rt_code settle_others(rt_engine *e, rt_lane *lane) {
 static bool has_due(rt_engine *e, const rt_lane *lane) {
     page p;
     init_page(&p, e, 1);
-    rt_job_range range = rt_take_lane_range(lane);
+    rt_job_range range = rt_due_lane(lane);
     range.want = 1;
     return list_page(e, &range, add_due, &p) == RT_OK && p.count > 0 && p.jobs[0].state != RT_JOB_LEASED;
 }
@@ -265,7 +255,7 @@ static void ask_for_place(rt_engine *e, rt_lane *lane) {
     if (!starves) return;
     const bool asks = e->now_ms - b->starved_ms >= RT_ASK_MS;
     if (asks) b->starved_ms = e->now_ms;
-    if (asks && has_due(e, lane)) rt_upkeep_ask(e, lane->queue);
+    if (asks && has_due(e, lane)) rt_circuits_ask(e, lane->queue);
     else if (b->asker != e->schedule.self || e->now_ms - b->asked_ms >= RT_ASK_MS) return;
     lane->known = false;
     (void)rt_schedule_wake(&e->schedule, lane->queue, e->now_ms + ASK_LOOK_MS);
@@ -282,20 +272,11 @@ static bool is_braked(rt_engine *e, rt_lane *lane) {
     return true;
 }
 
-/* The first one that is not due yet is wanted too: it says when to look again. */
-rt_job_range rt_take_lane_range(const rt_lane *lane) {
-    return (rt_job_range){.index = RT_INDEX_DUE,
-                          .queue = lane->queue,
-                          .until_ms = INT64_MAX,
-                          .to_take = true,
-                          .want = RT_LANE_QUANTUM + 1};
-}
-
 /* One turn of a lane; returns how many jobs it looked at. */
 static uint32_t serve(rt_engine *e, rt_lane *lane, uint32_t budget, rt_code *code) {
     const bool anew = !lane->known;
     *code = know_lane(e, lane);
-    if (*code == RT_OK && anew) rt_upkeep_circuit(e, lane);
+    if (*code == RT_OK && anew) rt_circuits_tell(e, lane);
     if (*code == RT_OK && anew) *code = settle_others(e, lane);
     if (*code != RT_OK) return 0;
     if (lane->paused_until_ms > e->now_ms) {
@@ -307,7 +288,7 @@ static uint32_t serve(rt_engine *e, rt_lane *lane, uint32_t budget, rt_code *cod
     if (is_braked(e, lane)) return 0;
     page p;
     init_page(&p, e, budget < RT_LANE_QUANTUM ? budget : RT_LANE_QUANTUM);
-    const rt_job_range range = rt_take_lane_range(lane);
+    const rt_job_range range = rt_due_lane(lane);
     *code = list_page(e, &range, add_due, &p);
     if (*code != RT_OK) return 0;
     const bool had_room = start_page(e, lane, &p, code);
@@ -351,15 +332,4 @@ void rt_take_due(rt_engine *e) {
     rt_warm_takes(e);
     const uint32_t left = take_ready(e, RT_TAKES_MAX / 2);
     take_turns(e, left + RT_TAKES_MAX / 2);
-}
-
-void rt_take_ended(rt_engine *e, rt_flight *flight, rt_lane_news news) {
-    rt_lane *lane = rt_map_get(&e->schedule.lanes, flight->queue);
-    RT_ASSERT(lane != NULL); // never forgotten while something of it is under way
-    // Others may have ended, too: what they left is seen now, not at the next look at all queues.
-    if (lane->brakes != NULL && lane->brakes->others > 0) lane->known = false;
-    // The job was hidden from its queue's listing while it was under way: look again.
-    if (news != RT_LANE_WORKED) lane->backlog = true;
-    rt_schedule_ended(&e->schedule, lane, flight->bytes, news);
-    rt_flights_remove(&e->flights, flight);
 }

@@ -71,7 +71,7 @@ static bool list(rt_view *view, const rt_job_range *range, rt_each_job *each, du
 static bool list_lanes(rt_engine *e, rt_view *view, const rt_turns *turns, due_jobs *d, uint32_t *lanes) {
     bool all = true;
     for (const rt_lane *lane = turns->first; lane != NULL && *lanes > 0; lane = lane->turn_next, (*lanes)--) {
-        const rt_job_range range = rt_take_lane_range(lane);
+        const rt_job_range range = rt_due_lane(lane);
         rt_queue queue;
         if (!lane->known) all = rt_view_queue(view, lane->queue, &queue) != RT_E_AGAIN && all;
         if (lane->known && lane->paused_until_ms > e->now_ms) continue;
@@ -86,7 +86,7 @@ static bool list_all(rt_engine *e, due_jobs *d) {
     d->count = 0;
     bool all = true;
     if (e->ready_pending) {
-        const rt_job_range range = rt_take_ready_range(e);
+        const rt_job_range range = rt_due_ready(e);
         all = list(view, &range, keep_ready, d, RT_TAKES_MAX / 2);
     }
     uint32_t lanes = RT_TAKES_MAX / RT_LANE_QUANTUM;
