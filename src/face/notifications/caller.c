@@ -120,18 +120,6 @@ static bool take_client_id(rt_exchange *x, rt_caller *out) {
 
 /* ---- project and queue --------------------------------------------------------------------------------------------- */
 
-bool rt_caller_is_about_topics(const rt_exchange *x) {
-    return rt_str_starts(rt_exchange_path(x), RT_STR("/v2/topics"));
-}
-
-rt_str rt_caller_path(const rt_exchange *x) {
-    enum { SLASHES = 3 }; // of "/v2/queues/q"
-    const rt_str path = rt_exchange_path(x);
-    size_t len = 0, slashes = 0;
-    while (len < path.len && (path.ptr[len] != '/' || ++slashes <= SLASHES)) len++;
-    return (rt_str){.ptr = path.ptr, .len = len};
-}
-
 static bool take_project(rt_exchange *x, rt_caller *out) {
     if (!rt_exchange_header(x, "X-Project-ID", &out->project)) {
         rt_zaqar_refuse(x, 400, "Project-Id Missing", RT_STR("The header X-PROJECT-ID was missing"));
@@ -146,7 +134,7 @@ static bool take_project(rt_exchange *x, rt_caller *out) {
 
 static bool names_are_valid(rt_exchange *x, bool with_queue, const rt_caller *c) {
     if (c->project.len <= RT_TENANT_MAX && (!with_queue || rt_name_is_word(c->queue))) return true;
-    if (rt_caller_is_about_topics(x)) {
+    if (rt_about_topics(x)) {
         rt_zaqar_refuse(x, 400, "Invalid topic identification",
                         RT_STR("The format of the submitted topic name or project id is not valid."));
     } else {
@@ -157,7 +145,7 @@ static bool names_are_valid(rt_exchange *x, bool with_queue, const rt_caller *c)
 }
 
 static bool mark_topic(rt_exchange *x, bool with_queue, rt_caller *c) {
-    if (!with_queue || !rt_caller_is_about_topics(x)) return true;
+    if (!with_queue || !rt_about_topics(x)) return true;
     c->queue = rt_arena_printf(rt_exchange_arena(x), "%c%.*s", RT_TOPIC_MARK, RT_STR_ARG(c->queue));
     if (c->queue.ptr != NULL) return true;
     rt_zaqar_busy(x);

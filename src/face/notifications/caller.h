@@ -2,6 +2,7 @@
 #ifndef RT_FACE_NOTIFICATIONS_CALLER_H
 #define RT_FACE_NOTIFICATIONS_CALLER_H
 #include "engine/messages/message_read.h"
+#include "face/notifications/about.h"
 #include "face/notifications/errors.h"
 
 enum { RT_CLIENT_ID_LEN = 32 };
@@ -15,11 +16,6 @@ typedef struct rt_caller {
 /* The checks in Zaqar's order: pre-signed URL, token, Content-Type, Accept, Client-ID, X-Project-ID, queue name.
  * False: it has replied. `with_queue`: the route's first placeholder is a queue or a topic. */
 bool rt_caller_admit(rt_exchange *x, bool with_queue, rt_caller *out);
-
-/* Is the request about topics? Their pages are those of queues under another path. */
-bool rt_caller_is_about_topics(const rt_exchange *x);
-/* "/v2/queues/q" or "/v2/topics/t": what hrefs begin with. Of a request that was admitted; lent from its path. */
-rt_str rt_caller_path(const rt_exchange *x);
 
 /* Its parts, for the pages that want no project and for tests. */
 bool rt_accept_admits_json(rt_str accept);

@@ -8,7 +8,7 @@ typedef enum rt_confirmation_kind { RT_CONFIRMATION_ASK, RT_CONFIRMATION_GOODBYE
 
 typedef struct rt_confirmation {
     rt_confirmation_kind kind;
-    rt_str project, queue, path; /* path: rt_caller_path */
+    rt_str project, queue, path; /* path: rt_about_path */
     rt_id subscription;
     int64_t expires_ms;          /* of the pre-signed URL by which the subscriber answers */
 } rt_confirmation;

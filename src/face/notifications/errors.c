@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "face/notifications/caller.h"
+#include "face/notifications/about.h"
 #include "json/tree.h"
 
 static const char RETRY_AFTER_S[] = "5";
@@ -60,7 +60,7 @@ void rt_zaqar_fail(rt_exchange *x, rt_code code, const char *what) {
     // What is said of queues holds for topics: "Topics could not be listed."
     static const char QUEUE[] = "Queue";
     const size_t skip = sizeof QUEUE - 1;
-    const bool topic = rt_caller_is_about_topics(x) && strncmp(what, QUEUE, skip) == 0;
+    const bool topic = rt_about_topics(x) && strncmp(what, QUEUE, skip) == 0;
     const rt_str text = rt_arena_printf(rt_exchange_arena(x), "%s%s Please try again in a few seconds.",
                                         topic ? "Topic" : "", topic ? what + skip : what);
     rt_zaqar_refuse(x, 503, "Service temporarily unavailable", text);

@@ -16,7 +16,7 @@ enum { LOCATION_IDS_MAX = 100 };
 
 static void reply_posted(rt_exchange *x, const rt_post *p) {
     const uint32_t tag = rt_engine_tag(rt_api_of(x)->engine);
-    const rt_str path = rt_caller_path(x);
+    const rt_str path = rt_about_path(x);
     rt_buf location = {0}, body = {0};
     rt_buf_add(&location, path);
     rt_buf_add(&location, RT_STR("/messages?ids="));

@@ -126,7 +126,7 @@ bool rt_metadata_is_reserved(const char *key) { return is_among(key, SHOWN_COUNT
 bool rt_metadata_is_reserved_of_topics(const char *key) { return is_among(key, SHOWN_OF_TOPICS); }
 
 rt_metadata_shown rt_metadata_shown_of(const rt_exchange *x) {
-    return (rt_metadata_shown){rt_limits_of(x), rt_caller_is_about_topics(x)};
+    return (rt_metadata_shown){rt_limits_of(x), rt_about_topics(x)};
 }
 
 static json_t *preset_of(size_t i, const rt_limits *limits) {

@@ -56,8 +56,8 @@ static rt_code patch_stored(rt_exchange *x, const rt_patch *patch, rt_str stored
     json_t *json;
     if (rt_json_parse(stored, &json) != RT_JSON_FINE) return RT_E_CORRUPT;
     const rt_limits *limits = rt_limits_of(x);
-    rt_code code = rt_patch_apply(patch, json, rt_caller_is_about_topics(x) ? rt_metadata_is_reserved_of_topics
-                                                                            : rt_metadata_is_reserved, arena, why);
+    rt_code code = rt_patch_apply(
+        patch, json, rt_about_topics(x) ? rt_metadata_is_reserved_of_topics : rt_metadata_is_reserved, arena, why);
     if (code == RT_OK) code = rt_metadata_from_json(json, limits, arena, out, why);
     // What is there already may be larger as it is written than as it was sent; it may shrink, and stay.
     if (code == RT_OK && out->json.len > limits->max_queue_metadata && out->json.len > stored.len) {

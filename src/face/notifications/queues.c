@@ -34,7 +34,7 @@ void rt_queues_get(rt_exchange *x) {
 /* ---- PUT ----------------------------------------------------------------------------------------------------------- */
 
 static void reply_located(rt_exchange *x, unsigned status) {
-    rt_exchange_set_header(x, RT_LOCATION, rt_caller_path(x));
+    rt_exchange_set_header(x, RT_LOCATION, rt_about_path(x));
     rt_exchange_reply(x, status, status == 204 ? NULL : "application/json", RT_STR_EMPTY);
 }
 

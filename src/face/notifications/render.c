@@ -21,7 +21,7 @@ int64_t rt_message_age_s(const rt_job *job, int64_t now_ms) {
 
 rt_message_place rt_message_place_of(const rt_exchange *x) {
     const rt_api *api = rt_api_of(x);
-    return (rt_message_place){rt_engine_tag(api->engine), rt_caller_path(x), api->now_ms()};
+    return (rt_message_place){rt_engine_tag(api->engine), rt_about_path(x), api->now_ms()};
 }
 
 void rt_render_message(rt_buf *out, const rt_message_place *place, const rt_message *m, rt_id claim) {

@@ -18,7 +18,7 @@ void rt_render_json(rt_exchange *x, rt_buf *body);   /* 200; takes the buffer */
 /* Where the messages of a request's queue are, and how ids look. */
 typedef struct rt_message_place {
     uint32_t tag;
-    rt_str path; /* rt_caller_path */
+    rt_str path; /* rt_about_path */
     int64_t now_ms;
 } rt_message_place;
 rt_message_place rt_message_place_of(const rt_exchange *x);

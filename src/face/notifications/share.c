@@ -61,7 +61,7 @@ static bool take_paths(rt_exchange *x, const json_t *list, rt_signed_url *url) {
         const rt_str path = url->paths[i];
         if (rt_str_eq(path, RT_STR("messages")) || rt_str_eq(path, RT_STR("subscriptions")) ||
             rt_str_eq(path, RT_STR("claims"))) {
-            url->paths[i] = rt_arena_printf(rt_exchange_arena(x), "%.*s/%.*s", RT_STR_ARG(rt_caller_path(x)),
+            url->paths[i] = rt_arena_printf(rt_exchange_arena(x), "%.*s/%.*s", RT_STR_ARG(rt_about_path(x)),
                                             RT_STR_ARG(path));
         } else {
             add_to_set(&set, &any, path);

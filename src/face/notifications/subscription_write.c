@@ -10,7 +10,7 @@ enum { TRIES_MAX = 5 };
 
 static void set_location(rt_exchange *x, rt_str rest) {
     rt_exchange_set_header(x, RT_LOCATION, rt_arena_printf(rt_exchange_arena(x), "%.*s/subscriptions%.*s",
-                                                          RT_STR_ARG(rt_caller_path(x)), RT_STR_ARG(rest)));
+                                                          RT_STR_ARG(rt_about_path(x)), RT_STR_ARG(rest)));
 }
 
 static void refuse_unknown(rt_exchange *x) {
@@ -22,7 +22,7 @@ static void refuse_unknown(rt_exchange *x) {
 typedef struct creating {
     rt_subscription_create create; /* first: the command */
     const rt_api *api;
-    rt_str path; /* rt_caller_path */
+    rt_str path; /* rt_about_path */
 } creating;
 
 /* On the engine's thread. */
@@ -62,7 +62,7 @@ void rt_subscriptions_post(rt_exchange *x) {
         return;
     }
     c->api = rt_api_of(x);
-    c->path = rt_caller_path(x);
+    c->path = rt_about_path(x);
     rt_subscription_create_init(&c->create);
     c->create.tenant = caller.project;
     c->create.queue = caller.queue;
@@ -212,7 +212,7 @@ static bool write_goodbye(rt_exchange *x, rt_subscription_confirm *c) {
         return false;
     }
     if (code == RT_OK) {
-        const rt_confirmation said = {RT_CONFIRMATION_GOODBYE, c->tenant, c->queue, rt_caller_path(x), c->id,
+        const rt_confirmation said = {RT_CONFIRMATION_GOODBYE, c->tenant, c->queue, rt_about_path(x), c->id,
                                       s.created_ms + (int64_t)s.ttl_s * 1000};
         c->goodbye = rt_confirmation_write(rt_api_of(x), &said, rt_exchange_arena(x));
         if (c->goodbye.ptr == NULL) code = RT_E_NOMEM;

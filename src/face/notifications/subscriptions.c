@@ -147,7 +147,7 @@ void rt_subscriptions_list(rt_exchange *x) {
     rt_buf_add(&body, rt_buf_str(&p.rows));
     rt_buf_add(&body, RT_STR("], "));
     rt_link link = make_link(&p, given_marker, given_limit);
-    const rt_str path = rt_arena_printf(rt_exchange_arena(x), "%.*s/subscriptions", RT_STR_ARG(rt_caller_path(x)));
+    const rt_str path = rt_arena_printf(rt_exchange_arena(x), "%.*s/subscriptions", RT_STR_ARG(rt_about_path(x)));
     rt_link_write(&body, &link, path, p.count > 0);
     rt_buf_add_char(&body, '}');
     if (p.rows.failed) body.failed = true;
