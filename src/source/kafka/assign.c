@@ -50,9 +50,9 @@ static bool choose_start(rt_source *s, rt_partition *p, const rd_kafka_topic_par
     if (p->next >= low && p->next <= high) return true;
     if (p->next >= 0 && p->next < low) {
         atomic_fetch_add_explicit(&s->stats.lost, (uint64_t)(low - p->next), memory_order_relaxed);
-        rt_source_tell(s, RT_SOURCE_LOST, p->topic, p->number, low, "Kafka deleted records before they were taken over");
+        rt_tell(s, RT_SOURCE_LOST, p->topic, p->number, low, "Kafka deleted records before they were taken over");
     } else if (p->next > high) {
-        rt_source_tell(s, RT_SOURCE_LOST, p->topic, p->number, low,
+        rt_tell(s, RT_SOURCE_LOST, p->topic, p->number, low,
                        "Kafka has fewer records than were taken over: its topic was made anew, or has lost some");
     }
     p->next = low;
@@ -107,7 +107,7 @@ static bool add_partition(rt_source *s, rd_kafka_topic_partition_t *at, const rd
     s->partitions = p;
     s->partitions_count++;
     s->trouble = RD_KAFKA_RESP_ERR_NO_ERROR; // what comes now is news
-    rt_source_tell(s, RT_SOURCE_ASSIGNED, p->topic, p->number, p->next, "");
+    rt_tell(s, RT_SOURCE_ASSIGNED, p->topic, p->number, p->next, "");
     return true;
 }
 
@@ -123,7 +123,7 @@ static void assign(rt_source *s, rd_kafka_topic_partition_list_t *list) {
     }
     const rd_kafka_resp_err_t error = fine ? rd_kafka_assign(s->rk, list) : RD_KAFKA_RESP_ERR_NO_ERROR;
     if (!fine || error != RD_KAFKA_RESP_ERR_NO_ERROR) {
-        rt_source_tell(s, RT_SOURCE_TROUBLE, "", -1, -1,
+        rt_tell(s, RT_SOURCE_TROUBLE, "", -1, -1,
                        fine ? rd_kafka_err2str(error) : "where partitions begin cannot be found out now");
         rt_source_reopen(s);
     }
@@ -136,7 +136,7 @@ static void revoke_partition(rt_source *s, rt_partition *p) {
     p->revoked = true;
     s->partitions_count--;
     rd_kafka_queue_io_event_enable(p->queue, -1, NULL, 0);
-    rt_source_tell(s, RT_SOURCE_REVOKED, p->topic, p->number, p->offset, "");
+    rt_tell(s, RT_SOURCE_REVOKED, p->topic, p->number, p->offset, "");
 }
 
 void rt_assign_revoke_all(rt_source *s) {
@@ -164,8 +164,8 @@ static void revoke(rt_source *s, const rd_kafka_topic_partition_list_t *list) {
         if (named && !p->revoked) revoke_partition(s, p);
     }
     if (!rd_kafka_assignment_lost(s->rk)) { // lost: they are another's already
-        rt_source_settle(s, RT_SOURCE_SETTLE_MS);
-        rt_client_tell_offsets(s, true);
+        rt_notes_settle(s, RT_SOURCE_SETTLE_MS);
+        rt_tell_offsets(s, true);
     }
     rt_assign_sweep(s);
     (void)rd_kafka_assign(s->rk, NULL); // `list` is all that there was; nothing assigned: so be it

@@ -1,8 +1,3 @@
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "os/clock.h"
 #include "source/kafka/inside.h"
 
 enum { POLLS_MAX = 1000 };
@@ -82,7 +77,7 @@ static void tell_refused_topics(rt_source *s, rd_kafka_event_t *event) {
     for (size_t i = 0; i < count; i++) {
         const rd_kafka_resp_err_t error = rd_kafka_topic_result_error(each[i]);
         if (error == RD_KAFKA_RESP_ERR_NO_ERROR || error == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS) continue;
-        rt_source_tell(s, RT_SOURCE_TROUBLE, rd_kafka_topic_result_name(each[i]), -1, -1, rd_kafka_err2str(error));
+        rt_tell(s, RT_SOURCE_TROUBLE, rd_kafka_topic_result_name(each[i]), -1, -1, rd_kafka_err2str(error));
     }
 }
 
@@ -110,7 +105,7 @@ static void subscribe(rt_source *s) {
     rd_kafka_topic_partition_list_destroy(list);
     s->subscribed = true;
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return;
-    rt_source_tell(s, RT_SOURCE_TROUBLE, "", -1, -1, rd_kafka_err2str(error));
+    rt_tell(s, RT_SOURCE_TROUBLE, "", -1, -1, rd_kafka_err2str(error));
     rt_source_reopen(s);
 }
 
@@ -124,12 +119,12 @@ void rt_client_tend(rt_source *s, int64_t now_ms) {
         s->reopen = false;
     }
     if (s->rk == NULL && now_ms >= s->open_at_ms && open_consumer(s, &err) != RT_OK) {
-        rt_source_tell(s, RT_SOURCE_TROUBLE, "", -1, -1, err.msg);
+        rt_tell(s, RT_SOURCE_TROUBLE, "", -1, -1, err.msg);
         s->open_at_ms = now_ms + RT_SOURCE_REOPEN_MS;
     }
     if (s->rk != NULL && !s->subscribed && topics_are_there(s, now_ms)) subscribe(s);
     if (s->rk != NULL && now_ms >= s->tell_at_ms) {
-        rt_client_tell_offsets(s, false);
+        rt_tell_offsets(s, false);
         s->tell_at_ms = now_ms + RT_SOURCE_TELL_MS;
     }
 }
@@ -140,7 +135,7 @@ static void on_error(rt_source *s, const rd_kafka_message_t *m) {
     const bool fatal = rd_kafka_fatal_error(s->rk, why, sizeof why) != RD_KAFKA_RESP_ERR_NO_ERROR;
     // The same trouble is told once, until it has gone or another comes.
     if (m->err != s->trouble || fatal)
-        rt_source_tell(s, RT_SOURCE_TROUBLE, m->rkt == NULL ? "" : rd_kafka_topic_name(m->rkt), m->partition, -1,
+        rt_tell(s, RT_SOURCE_TROUBLE, m->rkt == NULL ? "" : rd_kafka_topic_name(m->rkt), m->partition, -1,
                        fatal ? why : text);
     s->trouble = m->err;
     if (fatal || m->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET) rt_source_reopen(s);
@@ -158,33 +153,6 @@ void rt_client_poll(rt_source *s) {
     }
 }
 
-/* ---- what Kafka is told --------------------------------------------------------------------------------- */
-
-static bool add_told(rt_source *s, rd_kafka_topic_partition_list_t *list, rt_partition *p) {
-    rd_kafka_topic_partition_t *at = rd_kafka_topic_partition_list_add(list, p->topic, p->number);
-    const size_t len = strlen(s->tag);
-    at->offset = p->offset;
-    at->metadata = rd_kafka_mem_malloc(s->rk, len); // the list frees it
-    if (at->metadata == NULL) return false;
-    memcpy(at->metadata, s->tag, len);
-    at->metadata_size = len;
-    p->told = p->offset;
-    return true;
-}
-
-void rt_client_tell_offsets(rt_source *s, bool revoked) {
-    rd_kafka_topic_partition_list_t *list = NULL;
-    for (rt_partition *p = s->partitions; p != NULL; p = p->after) {
-        if (p->revoked != revoked || p->offset < 0 || p->offset == p->told) continue;
-        if (list == NULL) list = rd_kafka_topic_partition_list_new(1);
-        if (!add_told(s, list, p)) break;
-    }
-    if (list == NULL) return;
-    // Not waited for: it goes out before anything that makes the partitions another's.
-    (void)rd_kafka_commit(s->rk, list, 1);
-    rd_kafka_topic_partition_list_destroy(list);
-}
-
 /* ---- closing -------------------------------------------------------------------------------------------- */
 
 void rt_client_close(rt_source *s) {
@@ -192,8 +160,8 @@ void rt_client_close(rt_source *s) {
     end_asking(s);
     rt_assign_revoke_all(s);
     // Without an end: the engine has records of this client, and answers whatever the store does.
-    rt_source_settle(s, RT_NEVER_MS);
-    rt_client_tell_offsets(s, true);
+    rt_notes_settle(s, RT_NEVER_MS);
+    rt_tell_offsets(s, true);
     rt_assign_sweep(s);
     rd_kafka_queue_io_event_enable(s->queue, -1, NULL, 0);
     rd_kafka_queue_destroy(s->queue);

@@ -1,8 +1,10 @@
 /* inside.h: the source, shared by its own files only.
  *
- *   source.c      opening and closing, notes from other threads, the loop
- *   client.c      the consumer: opening, topics, errors, what Kafka is told of offsets
+ *   source.c      opening and closing, the loop
+ *   client.c      the consumer: opening, topics, errors
  *   assign.c      partitions come and go
+ *   notes.c       notes from other threads
+ *   tell.c        what is told to the log, and to Kafka of offsets
  *   partition.c   one partition, from librdkafka's queue to the engine
  *   letter.c      records for the dead-letter topic
  *   reading.c     what a record says */
@@ -58,22 +60,27 @@ struct rt_source {
     int64_t tell_at_ms;
 };
 
-/* ---- source.c ------------------------------------------------------------------------------------------- */
-void rt_source_tell(rt_source *s, rt_source_news news, const char *topic, int32_t partition, int64_t offset,
-                    const char *text);
 /* Begins afresh with a new consumer, soon. */
-void rt_source_reopen(rt_source *s);
-void rt_source_take_notes(rt_source *s);
+static inline void rt_source_reopen(rt_source *s) { s->reopen = true; }
+
+/* ---- tell.c --------------------------------------------------------------------------------------------- */
+/* Says it to who opened the source. `partition`, `offset`: -1 where they mean nothing. */
+void rt_tell(rt_source *s, rt_source_news news, const char *topic, int32_t partition, int64_t offset, const char *text);
+/* Tells Kafka how far partitions are that are revoked, or all of the others. */
+void rt_tell_offsets(rt_source *s, bool revoked);
+
+/* ---- notes.c -------------------------------------------------------------------------------------------- */
+void rt_notes_take(rt_source *s);
+/* Until there is a note, or librdkafka has something if `client`. */
+void rt_notes_sleep(rt_source *s, bool client, int64_t wait_ms);
 /* Waits until the engine has answered for partitions that are revoked, at most `wait_ms`. */
-void rt_source_settle(rt_source *s, int64_t wait_ms);
+void rt_notes_settle(rt_source *s, int64_t wait_ms);
 
 /* ---- client.c ------------------------------------------------------------------------------------------- */
 /* Opens, asks for topics, subscribes, opens anew: whatever is to be done now. */
 void rt_client_tend(rt_source *s, int64_t now_ms);
 /* Rebalances and errors. */
 void rt_client_poll(rt_source *s);
-/* Tells Kafka how far partitions are that are revoked, or all of them. */
-void rt_client_tell_offsets(rt_source *s, bool revoked);
 void rt_client_close(rt_source *s);
 
 /* ---- assign.c ------------------------------------------------------------------------------------------- */

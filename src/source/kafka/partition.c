@@ -26,7 +26,7 @@ static void collect(rt_partition *p) {
             continue;
         }
         if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR) { // its offset is there no more, or the topic is gone
-            rt_source_tell(p->source, RT_SOURCE_TROUBLE, p->topic, p->number, p->next, rd_kafka_message_errstr(m));
+            rt_tell(p->source, RT_SOURCE_TROUBLE, p->topic, p->number, p->next, rd_kafka_message_errstr(m));
             rt_source_reopen(p->source);
         }
         rd_kafka_message_destroy(m);
@@ -75,7 +75,7 @@ static void write_letters(rt_partition *p, int64_t now_ms) {
     p->letter_failed = false;
     for (uint32_t i = 0; i < p->limit && room; i++) {
         if (p->records[i].aside || p->refused[i] == NULL) continue;
-        if (!told) rt_source_tell(s, RT_SOURCE_REFUSED, p->topic, p->number, p->messages[i]->offset, p->refused[i]);
+        if (!told) rt_tell(s, RT_SOURCE_REFUSED, p->topic, p->number, p->messages[i]->offset, p->refused[i]);
         told = true;
         room = rt_letter_send(p, i, false);
     }
@@ -170,7 +170,7 @@ static void too_large(rt_partition *p, int64_t now_ms) {
 
 static void fenced(rt_partition *p) {
     count(&p->source->stats.fenced, 1);
-    rt_source_tell(p->source, RT_SOURCE_FENCED, p->topic, p->number, p->offset, "");
+    rt_tell(p->source, RT_SOURCE_FENCED, p->topic, p->number, p->offset, "");
     rt_source_reopen(p->source);
 }
 
@@ -195,7 +195,7 @@ void rt_partition_lettered(rt_partition *p, rt_letter *letter, int64_t now_ms) {
         // The dead-letter topic takes smaller records than the source: where it came from says enough.
     } else {
         if (!p->letter_failed)
-            rt_source_tell(p->source, RT_SOURCE_TROUBLE, p->source->cfg.dead_topic, -1, -1, letter->text);
+            rt_tell(p->source, RT_SOURCE_TROUBLE, p->source->cfg.dead_topic, -1, -1, letter->text);
         p->letter_failed = true;
     }
     rt_letter_free(p->source, letter);

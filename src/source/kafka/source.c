@@ -1,7 +1,6 @@
 #include "source/kafka/source.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -13,67 +12,8 @@
 #include "os/clock.h"
 #include "source/kafka/inside.h"
 
-enum { NOTES_BATCH = 64, SLEEP_MS_MAX = 1000 };
 _Static_assert(offsetof(rt_source, cfg) == 0, "librdkafka's callbacks get cfg.kafka and take it for the source");
 _Static_assert(offsetof(rt_source_config, kafka) == 0, "the same");
-
-void rt_source_tell(rt_source *s, rt_source_news news, const char *topic, int32_t partition, int64_t offset,
-                    const char *text) {
-    const rt_source_event event = {
-        .news = news, .topic = topic, .partition = partition, .offset = offset, .text = text};
-    s->cfg.tell(s->cfg.tell_ctx, &event);
-}
-
-void rt_source_reopen(rt_source *s) { s->reopen = true; }
-
-/* ---- notes from the engine's thread and the executor's -------------------------------------------------- */
-
-static void take_note(rt_source *s, rt_note *note) {
-    const int64_t now_ms = rt_mono_ms();
-    switch (note->kind) {
-    case RT_NOTE_STOP: s->stopping = true; break;
-    case RT_NOTE_DECIDED: rt_partition_decided(note->partition, now_ms); break;
-    case RT_NOTE_LETTER:
-        s->letters--;
-        rt_partition_lettered(note->partition, (rt_letter *)(void *)note, now_ms);
-        break;
-    }
-}
-
-void rt_source_take_notes(rt_source *s) {
-    void *items[NOTES_BATCH];
-    size_t count;
-    do {
-        count = rt_ring_take(s->notes, items, NOTES_BATCH);
-        for (size_t i = 0; i < count; i++) take_note(s, items[i]);
-    } while (count == NOTES_BATCH);
-}
-
-static bool is_unsettled(const rt_source *s) {
-    for (const rt_partition *p = s->partitions; p != NULL; p = p->after) {
-        if (p->revoked && p->state == RT_PARTITION_ENGINE) return true;
-    }
-    return false;
-}
-
-/* Sleeps until there is a note, or librdkafka has something if `client`. */
-static void sleep_a_while(rt_source *s, bool client, int64_t wait_ms) {
-    struct pollfd fds[] = {{.fd = rt_ring_fd(s->notes), .events = POLLIN},
-                           {.fd = client ? s->fd : -1, .events = POLLIN}};
-    if (!rt_ring_sleep(s->notes)) wait_ms = 0;
-    const int ms = wait_ms < 0 ? 0 : wait_ms < SLEEP_MS_MAX ? (int)wait_ms : SLEEP_MS_MAX;
-    if (poll(fds, 2, ms) <= 0) return;
-    uint64_t count;
-    if (fds[0].revents != 0) rt_ring_woken(s->notes);
-    if (fds[1].revents != 0) (void)!read(s->fd, &count, sizeof count);
-}
-
-void rt_source_settle(rt_source *s, int64_t wait_ms) {
-    const int64_t end_ms = wait_ms == RT_NEVER_MS ? RT_NEVER_MS : rt_mono_ms() + wait_ms;
-    rt_source_take_notes(s);
-    for (int64_t left; is_unsettled(s) && (left = end_ms - rt_mono_ms()) > 0; rt_source_take_notes(s))
-        sleep_a_while(s, false, left);
-}
 
 /* ---- the loop ------------------------------------------------------------------------------------------- */
 
@@ -88,8 +28,8 @@ static int64_t next_ms(const rt_source *s) {
 static void *run(void *ctx) {
     rt_source *s = ctx;
     while (!s->stopping) {
-        sleep_a_while(s, true, next_ms(s) - rt_mono_ms());
-        rt_source_take_notes(s);
+        rt_notes_sleep(s, true, next_ms(s) - rt_mono_ms());
+        rt_notes_take(s);
         rt_client_tend(s, rt_mono_ms());
         rt_client_poll(s);
         const int64_t now_ms = rt_mono_ms();
@@ -192,7 +132,7 @@ void rt_source_stop(rt_source *s) {
 void rt_source_close(rt_source *s) {
     if (s == NULL) return;
     RT_ASSERT(!s->running);
-    if (s->notes != NULL) rt_source_take_notes(s);
+    if (s->notes != NULL) rt_notes_take(s);
     // The engine and the executor are closed: what has not been told of by now never will be.
     while (s->letters_out != NULL) rt_letter_free(s, s->letters_out);
     for (rt_partition *p = s->partitions; p != NULL; p = p->after) p->letters = 0;
