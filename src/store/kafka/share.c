@@ -29,7 +29,6 @@ bool rt_share_has(const rt_share *share, uint32_t partition) {
     return (word >> (partition % WORD_BITS) & 1) != 0;
 }
 
-uint32_t rt_share_partitions(const rt_share *share) { return share->partitions; }
 bool rt_share_changed(rt_share *share) { return atomic_exchange(&share->changed, false); }
 
 /* ---- the group ----------------------------------------------------------------------------------------- */

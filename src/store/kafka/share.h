@@ -17,7 +17,6 @@ void rt_share_close(rt_share *share); /* NULL is a no-op */
 
 /* Any thread. */
 bool rt_share_has(const rt_share *share, uint32_t partition);
-uint32_t rt_share_partitions(const rt_share *share);
 /* True: other partitions than when it was last asked. */
 bool rt_share_changed(rt_share *share);
 
