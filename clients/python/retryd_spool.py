@@ -220,7 +220,6 @@ class Sender:
     def _send(self, segment, lines):
         try:
             self._post([json.loads(text) for text, _ in lines])
-            self._spool.done(segment, lines[-1][1])
         except Refused as refusal:
             if refusal.status in (401, 403):  # a token that is wrong may be put right; no event is to blame for it
                 raise Away(str(refusal), refusal.status) from refusal
@@ -230,10 +229,10 @@ class Sender:
                 return
             self._client._log(f"an event of the spool is refused, see refused.ndjson: {refusal}")
             self._spool.refuse({"status": refusal.status, "why": str(refusal), "event": json.loads(lines[0][0])})
-            self._spool.done(segment, lines[0][1])
-        if self._client._away:
+        if self._client._away:  # before the spool is empty: whoever sees that it is must find the server back as well
             self._client._away = False
             self._client._log("the server answers again")
+        self._spool.done(segment, lines[-1][1])
 
     def _post(self, events):
         for event in events:
