@@ -32,7 +32,7 @@ typedef struct rt_config {
     char *kafka_project, *kafka_type_pointer, *kafka_reason_pointer, *kafka_key_pointer, *kafka_id_pointer;
     bool kafka_order_by_record_key, kafka_create_topics;
     char *kafka_copy;
-    uint64_t kafka_partitions, kafka_replication, kafka_journal_kept_seconds;
+    uint64_t kafka_partitions, kafka_replication, kafka_journal_kept_seconds, kafka_start_seconds;
     char *log_level, *log_format;
 } rt_config;
 

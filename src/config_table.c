@@ -165,6 +165,8 @@ const rt_setting rt_settings[] = {
     {"kafka.journal_kept_seconds", RT_SETTING_NUMBER, "seconds", 1, 604800, "600", AT(kafka_journal_kept_seconds),
      "with --store kafka://...: lines of PREFIX.journal are deleted so long after PREFIX.retry has what they say; a "
      "node that was away for longer begins again from that topic"},
+    {"kafka.start_seconds", RT_SETTING_NUMBER, "seconds", 1, 3600, "30", AT(kafka_start_seconds),
+     "with --store kafka://...: a start waits so long for brokers that do not answer, then ends"},
     {"log.level", RT_SETTING_CHOICE, "debug|info|warn|error", 0, 0, "info", AT(log_level),
      "least level that is written; debug has a line for each request"},
     {"log.format", RT_SETTING_CHOICE, "text|json", 0, 0, "text", AT(log_format), "of the lines on stderr"},

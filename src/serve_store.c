@@ -97,6 +97,7 @@ static rt_code open_kafka(const rt_config *c, rt_str text, claim by, rt_store **
         .replication = (uint32_t)c->kafka_replication,
         .create_topics = c->kafka_create_topics,
         .kept_ms = (int64_t)c->kafka_journal_kept_seconds * 1000,
+        .start_ms = (int64_t)c->kafka_start_seconds * 1000,
         .alone = by.tool,
         .shuns = by.tool && !by.force,
         .say = log_kafka,

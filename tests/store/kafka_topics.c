@@ -23,6 +23,7 @@ bool kafka_topics_make(kafka_topics *t) {
                             .partitions = 4,
                             .create_topics = true,
                             .kept_ms = 600000,
+                            .start_ms = 30000,
                             .alone = true,
                         }};
     (void)snprintf(t->prefix, sizeof t->prefix, "store-%016llx", (unsigned long long)number);

@@ -10,7 +10,7 @@
 #include "os/clock.h"
 #include "store/kafka/inside.h"
 
-enum { WAIT_MS = 30000, ASK_MS = 1000, TRIES = 5 };
+enum { ASK_MS = 1000, TRIES = 5 };
 
 /* ---- closing ------------------------------------------------------------------------------------------- */
 
@@ -79,14 +79,14 @@ static rt_code init(rt_ks *s, const rt_store_kafka_config *cfg, rt_err *err) {
 
 /* Waits until the line that was written last has an end, and takes it in. */
 static rt_code settle_line(rt_ks *s, rt_err *err) {
-    const int64_t until_ms = rt_mono_ms() + WAIT_MS;
+    const int64_t until_ms = rt_mono_ms() + s->cfg.start_ms;
     rt_sent sent;
     rt_ks_came(s);
     while ((sent = rt_journal_sent(&s->journal)) == RT_SENT_WAITS && rt_mono_ms() < until_ms) {
         if (!rt_ks_still_waits(s, s->journal_topic, err)) return RT_E_UNAVAILABLE;
         rt_ks_wait(s, until_ms - rt_mono_ms());
     }
-    if (sent == RT_SENT_WRITTEN) return rt_ks_catch_up(s, s->journal.sent.last + 1, WAIT_MS, err);
+    if (sent == RT_SENT_WRITTEN) return rt_ks_catch_up(s, s->journal.sent.last + 1, s->cfg.start_ms, err);
     return rt_fail(err, RT_E_UNAVAILABLE, 0, "%s",
                    s->journal.why.msg[0] != '\0' ? s->journal.why.msg : "Kafka: no broker answers");
 }
@@ -94,7 +94,7 @@ static rt_code settle_line(rt_ks *s, rt_err *err) {
 /* ---- what Kafka holds ----------------------------------------------------------------------------------- */
 
 static rt_code ask_range(rt_ks *s, int64_t *low, int64_t *high, rt_err *err) {
-    const int64_t until_ms = rt_mono_ms() + WAIT_MS;
+    const int64_t until_ms = rt_mono_ms() + s->cfg.start_ms;
     rt_code code;
     rt_ks_came(s);
     while ((code = rt_journal_range(&s->journal, low, high, ASK_MS, err)) != RT_OK && rt_mono_ms() < until_ms) {
@@ -137,7 +137,7 @@ static rt_code try_to_fill(rt_ks *s, rt_err *err) {
     if (s->ledger.cut < low) s->ledger.cut = low; // nothing is deleted before the retry topic has it
     s->note_below = s->ledger.position;
     code = rt_journal_read_from(&s->journal, rt_ledger_start(&s->ledger), err);
-    return code == RT_OK ? rt_ks_catch_up(s, high, WAIT_MS, err) : code;
+    return code == RT_OK ? rt_ks_catch_up(s, high, s->cfg.start_ms, err) : code;
 }
 
 rt_code rt_ks_fill(rt_ks *s, rt_err *err) {

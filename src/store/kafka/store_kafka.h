@@ -25,6 +25,7 @@ typedef struct rt_store_kafka_config {
     bool create_topics;
     int64_t kept_ms;       /* the journal keeps lines so long after they are in the retry topic: a node that is behind by
                             * more begins again from that topic */
+    int64_t start_ms;      /* opening waits so long for brokers that do not answer */
     bool alone;            /* takes all jobs, without asking other nodes */
     bool shuns;            /* RT_E_UNAVAILABLE if there are others */
     /* Any thread: what operators should know, in words: what is waited for, what went wrong, what is done about it.

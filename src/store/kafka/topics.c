@@ -48,13 +48,13 @@ static request begin(rt_ks *s, rd_kafka_admin_op_t op) {
     char why[8];
     request r = {.store = s, .rk = s->journal.writer, .options = rd_kafka_AdminOptions_new(s->journal.writer, op)};
     r.queue = rd_kafka_queue_new(r.rk);
-    (void)rd_kafka_AdminOptions_set_request_timeout(r.options, ASK_MS, why, sizeof why);
+    (void)rd_kafka_AdminOptions_set_request_timeout(r.options, (int)s->cfg.start_ms, why, sizeof why);
     return r;
 }
 
 static rt_code wait_for(request *r, const char *what, rt_err *err) {
     rt_ks *s = r->store;
-    const int64_t until_ms = rt_mono_ms() + ASK_MS + 1000;
+    const int64_t until_ms = rt_mono_ms() + s->cfg.start_ms + 1000;
     rt_ks_came(s);
     while ((r->event = rd_kafka_queue_poll(r->queue, SLICE_MS)) == NULL && rt_mono_ms() < until_ms) {
         (void)rd_kafka_poll(r->rk, 0); // why nobody answers
