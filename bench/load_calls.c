@@ -30,7 +30,7 @@ static next answered(load *l, conn *c, const char *in, const char *answer) {
     return NEXT_STEP;
 }
 
-/* ---- a backlog: laid many a request, then claimed and finished by the twenty ------------------------------------------ */
+/* ---- a backlog: laid many a request, then claimed and finished by the twenty --------------------------- */
 
 static void prepare_backlog(load *l) {
     char *body = json_of(l->bytes);

@@ -8,7 +8,7 @@
 #include "explain.h"
 #include "options.h"
 
-/* ---- without a server ------------------------------------------------------------------------------------ */
+/* ---- without a server ---------------------------------------------------------------------------------- */
 
 enum { EXPLAIN_ARGS_MAX = 16 };
 
@@ -38,7 +38,7 @@ static int explain_backoff(const rt_cli *cli, int argc, char **argv) {
     return explain(cli, argc, argv, rt_explain_backoff);
 }
 
-/* ---- commands -------------------------------------------------------------------------------------------- */
+/* ---- commands ------------------------------------------------------------------------------------------ */
 
 /* The first words of the command line say what to do; longer matches stand first. */
 static const struct {
@@ -154,7 +154,7 @@ static void print_help(FILE *out, int count, char **words) {
                 out);
 }
 
-/* ---- dispatch -------------------------------------------------------------------------------------------- */
+/* ---- dispatch ------------------------------------------------------------------------------------------ */
 
 static int run_command(const rt_cli_line *line, int i) {
     const char *stray = rt_cli_line_stray(line, COMMANDS[i].usage);

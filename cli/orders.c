@@ -36,7 +36,7 @@ static int show_array(const rt_cli *cli, json_t *answer, const rt_column columns
     return 0;
 }
 
-/* ---- orders ---------------------------------------------------------------------------------------------- */
+/* ---- orders -------------------------------------------------------------------------------------------- */
 
 /* What follows the last slash of its reference. */
 static void add_id(json_t *order) {
@@ -113,7 +113,7 @@ int rt_cli_order_delete(const rt_cli *cli, int argc, char **argv) {
     return argc == 1 ? change(cli, "DELETE", "orders", argv[0], "", "deleted") : 2;
 }
 
-/* ---- types of orders --------------------------------------------------------------------------------------- */
+/* ---- types of orders ----------------------------------------------------------------------------------- */
 
 int rt_cli_order_types(const rt_cli *cli, int argc, char **argv) {
     static const rt_column COLUMNS[] = {
@@ -154,7 +154,7 @@ int rt_cli_order_type_delete(const rt_cli *cli, int argc, char **argv) {
     return argc == 1 ? change(cli, "DELETE", "order-types", argv[0], "", "deleted") : 2;
 }
 
-/* ---- locks ------------------------------------------------------------------------------------------------- */
+/* ---- locks --------------------------------------------------------------------------------------------- */
 
 int rt_cli_locks(const rt_cli *cli, int argc, char **argv) {
     static const rt_column COLUMNS[] = {

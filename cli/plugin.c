@@ -13,7 +13,7 @@
 
 enum { LOAD_SECONDS_MAX = 10, REPORT_BYTES = 4096, PATH_BYTES = 2048 };
 
-/* ---- in a child, since loading runs what is in the file ------------------------------------------------- */
+/* ---- in a child, since loading runs what is in the file ------------------------------------------------ */
 
 static json_t *report_of(const char *path) {
     struct retryd_plugin p;
@@ -31,7 +31,7 @@ _Noreturn static void look(const char *path, int to) {
     _exit(len > 0 && len < REPORT_BYTES && write(to, text, len) == (ssize_t)len ? 0 : 1);
 }
 
-/* ---- out here ------------------------------------------------------------------------------------------- */
+/* ---- out here ------------------------------------------------------------------------------------------ */
 
 static json_t *died(const char *path, int status) {
     char why[REPORT_BYTES];

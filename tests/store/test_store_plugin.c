@@ -42,7 +42,7 @@ static void destroy(void *ctx, rt_store *s) {
     if (make_empty(ctx, &err) != RT_OK) (void)fprintf(stderr, "%s\n", err.msg);
 }
 
-/* ---- what only a store that writes files can be asked -------------------------------------------------------------- */
+/* ---- what only a store that writes files can be asked -------------------------------------------------- */
 
 /* Commits while no file may grow. False: its end is not told yet. */
 static bool commit_without_room(kit *k, rt_batch_end *end) {

@@ -40,7 +40,7 @@ void kit_wait_ends(kit *k, size_t count);
 void kit_wait_asked(kit *k, const char *suffix, unsigned count);
 
 
-/* ---- what the tests of more than the spool begin with --------------------------------------------------- */
+/* ---- what the tests of more than the spool begin with -------------------------------------------------- */
 
 typedef struct kit_fixture {
     char folder[64], spool[96];

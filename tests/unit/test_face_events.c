@@ -26,7 +26,7 @@ static void assert_text(rt_str s, const char *want) {
     if (s.len > 0) assert_memory_equal(s.ptr, want, s.len);
 }
 
-/* ---- types ----------------------------------------------------------------------------------------------- */
+/* ---- types --------------------------------------------------------------------------------------------- */
 
 static rt_code parse(const char *text, rt_call_type *out, rt_err *err) {
     json_t *json;
@@ -185,7 +185,7 @@ static void type__what_is_shown_reads_the_same(void **state) {
     }
 }
 
-/* ---- batches --------------------------------------------------------------------------------------------- */
+/* ---- batches ------------------------------------------------------------------------------------------- */
 
 static void batch__members_reach_the_engine(void **state) {
     (void)state;
@@ -241,7 +241,7 @@ static void batch__has_a_bound(void **state) {
     }
 }
 
-/* ---- bodies ---------------------------------------------------------------------------------------------- */
+/* ---- bodies -------------------------------------------------------------------------------------------- */
 
 static void payload__base64_is_strict(void **state) {
     (void)state;

@@ -16,7 +16,7 @@ typedef struct rt_queue_circuit {
 } rt_queue_circuit;
 void rt_queue_circuit_init(rt_queue_circuit *c);
 
-/* ---- for decisions ----------------------------------------------------------------------------------------- */
+/* ---- for decisions ------------------------------------------------------------------------------------- */
 
 /* `count` attempts are about to start, or calls are about to be handed out: at all nodes together no more than the brakes
  * allow (starts.h). Half-opens a circuit that has slept enough, within this change. RT_E_CONFLICT: they may not; what the
@@ -29,7 +29,7 @@ rt_code rt_brakes_learn(rt_tx *tx, const rt_queue *queue, const rt_call_type *ty
  * changed). */
 rt_code rt_brakes_room(rt_tx *tx, const rt_queue *queue, const rt_call_type *type, uint32_t *room, int64_t *again_ms);
 
-/* ---- for the machine --------------------------------------------------------------------------------------- */
+/* ---- for the machine ----------------------------------------------------------------------------------- */
 
 struct rt_engine;
 bool rt_circuit_has_brakes(const rt_queue *queue); /* false: nothing but a pause slows it down */

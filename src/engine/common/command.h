@@ -40,7 +40,7 @@ rt_command *rt_command_list_pop(rt_command_list *l); /* NULL: empty */
 /* What is in `first` stands before all others; `first` is empty then. */
 void rt_command_list_put_back(rt_command_list *l, rt_command_list *first);
 
-/* ---- what a decision sees and writes. Only valid within `decide`. -------------------------------------------------- */
+/* ---- what a decision sees and writes. Only valid within `decide`. -------------------------------------- */
 
 enum { RT_TX_TOPICS_MAX = 32 };
 

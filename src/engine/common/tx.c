@@ -81,7 +81,7 @@ void rt_tx_event(rt_tx *tx, rt_job *job, rt_event event) {
     op->event = keep(tx, &event, sizeof event);
 }
 
-/* ---- once more ------------------------------------------------------------------------------------------------------ */
+/* ---- once more ----------------------------------------------------------------------------------------- */
 
 rt_op *rt_tx_doc_op(rt_tx *tx, rt_doc_kind kind, rt_str name) {
     for (uint32_t i = tx->ops_count; i > 0; i--) {

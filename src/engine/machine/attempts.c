@@ -13,7 +13,7 @@ void rt_attempts_ended(rt_engine *e, rt_flight *flight, rt_lane_news news) {
     rt_flights_remove(&e->flights, flight);
 }
 
-/* ---- outcomes ------------------------------------------------------------------------------------------------------ */
+/* ---- outcomes ------------------------------------------------------------------------------------------ */
 
 typedef struct own_settle {
     rt_settle settle;  /* first member */
@@ -70,7 +70,7 @@ void rt_attempts_outcome(rt_engine *e, const rt_outcome *outcome) {
     rt_own_submit(e, &o->settle.cmd);
 }
 
-/* ---- leases that are renewed --------------------------------------------------------------------------------------- */
+/* ---- leases that are renewed --------------------------------------------------------------------------- */
 
 static void renewal_done(rt_command *cmd) {
     rt_renewal *r = (rt_renewal *)cmd;
@@ -115,7 +115,7 @@ static bool has_lease_to_renew(const rt_engine *e, const rt_flight *flight) {
     return !e->store->sole_owner && flight->lease_until_ms < flight->until_ms && e->now_ms < flight->until_ms;
 }
 
-/* ---- all of them --------------------------------------------------------------------------------------------------- */
+/* ---- all of them --------------------------------------------------------------------------------------- */
 
 void rt_attempts_look(rt_engine *e) {
     rt_flight *flight;

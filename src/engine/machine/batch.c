@@ -54,7 +54,7 @@ rt_tx *rt_batch_tx(rt_engine *e) {
     return tx->view == NULL ? NULL : tx;
 }
 
-/* ---- taking note ---------------------------------------------------------------------------------------------------- */
+/* ---- taking note --------------------------------------------------------------------------------------- */
 
 static void note_expiry(rt_engine *e, int64_t at_ms) {
     if (at_ms > 0 && at_ms < e->expiry_at_ms) e->expiry_at_ms = at_ms;
@@ -254,7 +254,7 @@ static void note_change(rt_engine *e, const rt_tx *tx) {
     }
 }
 
-/* ---- deciding ------------------------------------------------------------------------------------------------------- */
+/* ---- deciding ------------------------------------------------------------------------------------------ */
 
 rt_code rt_batch_apply(rt_engine *e, rt_tx *tx) {
     if (tx->overflow)
@@ -337,7 +337,7 @@ void rt_batch_decide(rt_engine *e, size_t max) {
     decide_list(e, &e->inbox, max);
 }
 
-/* ---- ending --------------------------------------------------------------------------------------------------------- */
+/* ---- ending -------------------------------------------------------------------------------------------- */
 
 void rt_batch_free(rt_batch *b) {
     if (b == NULL) return;

@@ -117,7 +117,7 @@ struct rt_engine {
     bool draining;
 };
 
-/* ---- batch.c ------------------------------------------------------------------------------------------------------- */
+/* ---- batch.c ------------------------------------------------------------------------------------------- */
 /* Begins the step's batch if there is none. NULL: the store is unavailable. */
 rt_batch *rt_batch_open(rt_engine *e);
 /* A fresh decision against the open batch. NULL: no batch. */
@@ -134,44 +134,44 @@ void rt_batch_settle(rt_engine *e);
 
 uint64_t rt_engine_us(const rt_engine *e); /* for durations */
 
-/* ---- warm.c -------------------------------------------------------------------------------------------------------- */
+/* ---- warm.c -------------------------------------------------------------------------------------------- */
 void rt_warm_commands(rt_engine *e, size_t max); /* what waits, of callers at most `max` */
 void rt_warm_takes(rt_engine *e);
 
-/* ---- due.c, take.c ------------------------------------------------------------------------------------------------- */
+/* ---- due.c, take.c ------------------------------------------------------------------------------------- */
 rt_job_range rt_due_ready(const rt_engine *e);
 rt_job_range rt_due_lane(const rt_lane *lane);
 void rt_take_due(rt_engine *e);
 
-/* ---- own.c --------------------------------------------------------------------------------------------------------- */
+/* ---- own.c --------------------------------------------------------------------------------------------- */
 void rt_own_submit(rt_engine *e, rt_command *cmd);
 /* For `done` of such a command: true: it is not durable, and asked again, as nobody else would. */
 bool rt_own_repeat(rt_engine *e, rt_command *cmd);
 /* What is durable, for a look at all of it. NULL: the store does not answer; asked again after a pause. */
 rt_view *rt_own_view(rt_engine *e);
 
-/* ---- attempts.c ---------------------------------------------------------------------------------------------------- */
+/* ---- attempts.c ---------------------------------------------------------------------------------------- */
 void rt_attempts_outcome(rt_engine *e, const rt_outcome *o); /* an attempt has ended */
 /* The attempt of `flight` is over or was never made: gives its room back. */
 void rt_attempts_ended(rt_engine *e, rt_flight *flight, rt_lane_news news);
 void rt_attempts_look(rt_engine *e); /* renews leases, gives up what is lost */
 bool rt_attempts_drop(rt_command *cmd); /* at the end, here and below: frees it. False: it is not of this file */
 
-/* ---- circuits.c ---------------------------------------------------------------------------------------------------- */
+/* ---- circuits.c ---------------------------------------------------------------------------------------- */
 void rt_circuits_learn(rt_engine *e, const rt_lesson *lesson); /* durable: a circuit may open */
 void rt_circuits_tell(rt_engine *e, rt_lane *lane);            /* what is known of it was read again */
 void rt_circuits_ask(rt_engine *e, rt_id queue);               /* other nodes have all the places */
 void rt_circuits_look(rt_engine *e);
 bool rt_circuits_drop(rt_command *cmd);
 
-/* ---- cursors.c ----------------------------------------------------------------------------------------------------- */
+/* ---- cursors.c ----------------------------------------------------------------------------------------- */
 void rt_cursors_note(rt_engine *e, rt_id id); /* it was written */
 void rt_cursors_find(rt_engine *e);
 void rt_cursors_carry_on(rt_engine *e);
 bool rt_cursors_drop(rt_command *cmd);
 void rt_cursors_close(rt_engine *e);
 
-/* ---- upkeep.c ------------------------------------------------------------------------------------------------------ */
+/* ---- upkeep.c ------------------------------------------------------------------------------------------ */
 void rt_upkeep(rt_engine *e); /* submits what is due */
 int64_t rt_upkeep_next_ms(const rt_engine *e);
 void rt_upkeep_close(rt_engine *e);

@@ -114,7 +114,7 @@ static rt_code start_job(rt_engine *e, rt_lane *lane, const rt_job *job) {
     return RT_OK;
 }
 
-/* ---- fresh deliveries ------------------------------------------------------------------------------------------------ */
+/* ---- fresh deliveries ---------------------------------------------------------------------------------- */
 
 /* Its queue has no room: it lines up there, so that the FIFO goes on for the others. */
 static rt_code line_up(rt_engine *e, const rt_job *job) {
@@ -161,7 +161,7 @@ static uint32_t take_ready(rt_engine *e, uint32_t budget) {
     return budget;
 }
 
-/* ---- retries, backlogs, delayed messages ----------------------------------------------------------------------------- */
+/* ---- retries, backlogs, delayed messages --------------------------------------------------------------- */
 
 /* A lease that is only in the store has run out: of a node that is gone, or of a worker that said it would answer later.
  * That was an attempt, and it says nothing of the endpoint. */

@@ -6,7 +6,7 @@
 
 enum { ROUNDS_MAX = 8 }; /* a decision rarely comes upon more than two or three records one after the other */
 
-/* ---- commands ------------------------------------------------------------------------------------------------------- */
+/* ---- commands ------------------------------------------------------------------------------------------ */
 
 static bool lacks_something(rt_engine *e, rt_command *cmd) {
     rt_tx *tx = rt_batch_tx(e);
@@ -38,7 +38,7 @@ void rt_warm_commands(rt_engine *e, size_t max) {
     }
 }
 
-/* ---- jobs to be taken ----------------------------------------------------------------------------------------------- */
+/* ---- jobs to be taken ---------------------------------------------------------------------------------- */
 
 typedef struct due_jobs {
     rt_engine *e;

@@ -50,7 +50,7 @@ static rt_code load_governed(rt_tx *tx, const rt_job *job, governed *out) {
     return RT_OK;
 }
 
-/* ---- starting ------------------------------------------------------------------------------------------------------ */
+/* ---- starting ------------------------------------------------------------------------------------------ */
 
 static void free_delayed_message(rt_tx *tx, const rt_job *job) {
     rt_job now = *job;
@@ -107,7 +107,7 @@ static rt_code start(rt_tx *tx, const rt_job *job, rt_start *start) {
     return start_attempt(tx, job, &by, start);
 }
 
-/* ---- settling ------------------------------------------------------------------------------------------------------ */
+/* ---- settling ------------------------------------------------------------------------------------------ */
 
 static rt_verdict judge(const rt_outcome *o, const rt_delivery_policy *policy) {
     switch (o->reason) {

@@ -52,7 +52,7 @@ struct rt_producer {
 _Static_assert(offsetof(rt_producer, cfg) == 0, "librdkafka's callbacks get cfg.kafka and take it for the producer");
 _Static_assert(offsetof(rt_producer_config, kafka) == 0, "the same");
 
-/* ---- outcomes ------------------------------------------------------------------------------------------- */
+/* ---- outcomes ------------------------------------------------------------------------------------------ */
 
 static void deliver(rt_producer *p, const sending *s, rt_outcome *outcome) {
     outcome->job = s->attempt->job;
@@ -87,7 +87,7 @@ static void drop(rt_producer *p, sending *s) {
     free(s);
 }
 
-/* ---- what librdkafka calls, from rd_kafka_poll ---------------------------------------------------------- */
+/* ---- what librdkafka calls, from rd_kafka_poll --------------------------------------------------------- */
 
 static void on_report(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque) {
     (void)rk;
@@ -121,7 +121,7 @@ static void on_error(rd_kafka_t *rk, int error, const char *text, void *opaque) 
     if (news && p->cfg.kafka.say != NULL) p->cfg.kafka.say(p->cfg.kafka.ctx, true, rt_str_of(p->down_text));
 }
 
-/* ---- from the inbox to librdkafka ----------------------------------------------------------------------- */
+/* ---- from the inbox to librdkafka ---------------------------------------------------------------------- */
 
 static rd_kafka_error_t *produce(rt_producer *p, sending *s) {
     const rt_attempt *a = s->attempt;
@@ -196,7 +196,7 @@ static void expire(rt_producer *p) {
     }
 }
 
-/* ---- the client ----------------------------------------------------------------------------------------- */
+/* ---- the client ---------------------------------------------------------------------------------------- */
 
 static rt_code open_client(rt_producer *p, rt_err *err) {
     char messages[24], kbytes[24], timeout[24];
@@ -257,7 +257,7 @@ static void mend_client(rt_producer *p) {
     p->reopen_at_ms = rt_mono_ms() + REOPEN_MS;
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------------- */
+/* ---- the loop ------------------------------------------------------------------------------------------ */
 
 static int sleep_ms(const rt_producer *p) {
     const rt_heap_node *first = rt_heap_first(&p->deadlines);
@@ -295,7 +295,7 @@ static void *run(void *ctx) {
     return NULL;
 }
 
-/* ---- opening and closing -------------------------------------------------------------------------------- */
+/* ---- opening and closing ------------------------------------------------------------------------------- */
 
 static void start_attempt(void *ctx, rt_attempt *attempt) {
     rt_producer *p = ctx;

@@ -14,7 +14,7 @@ enum {
     BASE64_LINE_BYTES = 57 /* 76 columns (RFC 2045, 6.8) */
 };
 
-/* ---- addresses ------------------------------------------------------------------------------------------ */
+/* ---- addresses ----------------------------------------------------------------------------------------- */
 
 /* One "@", and nothing that means anything to the mail's syntax. Stricter than the RFC, as mail servers
  * are. */
@@ -68,7 +68,7 @@ static rt_code sender_of(rt_mail *m, rt_str from, rt_str *name, rt_err *err) {
     return rt_fail(err, RT_E_INVALID, 0, "the sender \"%.*s\" is no mail address", RT_STR_ARG(from));
 }
 
-/* ---- headers -------------------------------------------------------------------------------------------- */
+/* ---- headers ------------------------------------------------------------------------------------------- */
 
 static bool is_plain(rt_str s, const char *but_not) {
     for (size_t i = 0; i < s.len; i++) {
@@ -145,7 +145,7 @@ static void add_headers(rt_mail *m, rt_str name, rt_str subject, rt_str id, int6
     rt_buf_add(b, RT_STR("Auto-Submitted: auto-generated\r\nMIME-Version: 1.0\r\n"));
 }
 
-/* ---- body ----------------------------------------------------------------------------------------------- */
+/* ---- body ---------------------------------------------------------------------------------------------- */
 
 /* May it be sent as it is? Mail carries ASCII in lines of bounded length. */
 static bool body_is_plain(rt_str body) {

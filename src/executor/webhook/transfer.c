@@ -23,7 +23,7 @@ rt_str rt_transfer_url(const rt_transfer *t) {
     return is_mail(t) ? rt_str_of(t->env->cfg.mail_relay) : t->attempt->url;
 }
 
-/* ---- what libcurl calls --------------------------------------------------------------------------------- */
+/* ---- what libcurl calls -------------------------------------------------------------------------------- */
 
 /* The most that is read of an answer. */
 static uint64_t answer_max(const rt_transfer *t) {
@@ -94,7 +94,7 @@ static int on_request(void *ctx, char *to, char *from, int to_port, int from_por
     return CURL_PREREQFUNC_OK;
 }
 
-/* ---- making one ----------------------------------------------------------------------------------------- */
+/* ---- making one ---------------------------------------------------------------------------------------- */
 
 /* Sets an option once; a failure is remembered in `ok` and judged at the end. */
 #define SET(easy, option, value) (ok = curl_easy_setopt(easy, option, value) == CURLE_OK && ok)
@@ -197,7 +197,7 @@ void rt_transfer_reset(rt_transfer *t) {
     t->error[0] = '\0';
 }
 
-/* ---- making it ready ------------------------------------------------------------------------------------ */
+/* ---- making it ready ----------------------------------------------------------------------------------- */
 
 void rt_transfer_say(rt_transfer *t, const char *why) { (void)snprintf(t->error, sizeof t->error, "%s", why); }
 
@@ -306,7 +306,7 @@ rt_reason rt_transfer_prepare(rt_transfer *t, int64_t now_s) {
     return fail_with(t, RT_REASON_NO_MAIL_RELAY, "no mail relay is configured (mail.relay)");
 }
 
-/* ---- what came of it ------------------------------------------------------------------------------------ */
+/* ---- what came of it ----------------------------------------------------------------------------------- */
 
 static rt_reason reason_of_failure(const rt_transfer *t, CURLcode code) {
     // Not a switch: the enum has a hundred members, and all that is not named here is a broken conversation.

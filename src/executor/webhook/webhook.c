@@ -57,7 +57,7 @@ static int on_timer(CURLM *multi, long delay_ms, void *ctx) {
     return 0;
 }
 
-/* ---- from the inbox to an outcome ----------------------------------------------------------------------- */
+/* ---- from the inbox to an outcome ---------------------------------------------------------------------- */
 
 static void deliver(rt_webhook *w, const rt_outcome *outcome) {
     w->env.cfg.outcome(w->env.cfg.ctx, outcome);
@@ -217,7 +217,7 @@ static void expire(rt_webhook *w) {
     }
 }
 
-/* ---- the loop ------------------------------------------------------------------------------------------- */
+/* ---- the loop ------------------------------------------------------------------------------------------ */
 
 static void run_curl_timers(rt_webhook *w) {
     const int64_t now_ms = rt_mono_ms();
@@ -282,7 +282,7 @@ static void *run(void *ctx) {
     return NULL;
 }
 
-/* ---- opening and closing -------------------------------------------------------------------------------- */
+/* ---- opening and closing ------------------------------------------------------------------------------- */
 
 static void start_attempt(void *ctx, rt_attempt *attempt) {
     rt_webhook *w = ctx;

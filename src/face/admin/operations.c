@@ -4,7 +4,7 @@
 #include "face/admin/pages.h"
 #include "openapi.h"
 
-/* ---- metrics: Prometheus text format 0.0.4 ---------------------------------------------------------------------------- */
+/* ---- metrics: Prometheus text format 0.0.4 ------------------------------------------------------------- */
 
 static uint64_t load(const atomic_uint_fast64_t *counter) {
     return atomic_load_explicit(counter, memory_order_relaxed);
@@ -255,7 +255,7 @@ void rt_page_metrics(rt_exchange *x) {
     reply_metrics(x, !late && read_stored(x, &s) ? &s : NULL);
 }
 
-/* ---- health ----------------------------------------------------------------------------------------------- */
+/* ---- health -------------------------------------------------------------------------------------------- */
 
 /* Alive: this process answers. */
 void rt_page_health(rt_exchange *x) { rt_exchange_reply(x, 200, "text/plain", RT_STR("ok\n")); }

@@ -4,7 +4,7 @@
 
 enum { PAGE_DEFAULT = 100, PAGE_MAX = 1000 };
 
-/* ---- showing --------------------------------------------------------------------------------------------------------- */
+/* ---- showing ------------------------------------------------------------------------------------------- */
 
 static const char *kind_name(const rt_queue *q) {
     switch ((rt_queue_kind)q->kind) {
@@ -98,7 +98,7 @@ void rt_page_queue_get(rt_exchange *x) {
     else rt_problem_of(x, code, NULL, "queue");
 }
 
-/* ---- pausing --------------------------------------------------------------------------------------------------------- */
+/* ---- pausing ------------------------------------------------------------------------------------------- */
 
 static void paused(rt_exchange *x, rt_command *cmd) {
     const rt_queue_pause *c = (const rt_queue_pause *)cmd;
@@ -142,7 +142,7 @@ void rt_page_queue_pause(rt_exchange *x) {
 
 void rt_page_queue_resume(rt_exchange *x) { set_pause(x, 0); }
 
-/* ---- the circuit ------------------------------------------------------------------------------------------------------ */
+/* ---- the circuit --------------------------------------------------------------------------------------- */
 
 static void forced(rt_exchange *x, rt_command *cmd) {
     const rt_queue_circuit *c = (const rt_queue_circuit *)cmd;

@@ -9,7 +9,7 @@
 #include "face/common/target.h"
 #include "json/scan.h"
 
-/* ---- texts ----------------------------------------------------------------------------------------------- */
+/* ---- texts --------------------------------------------------------------------------------------------- */
 
 rt_code rt_event_text_check(const char *what, rt_str text, size_t max, rt_err *err) {
     if (text.len <= max && rt_utf8_is_valid(text) && !rt_target_has_control(text)) return RT_OK;
@@ -25,7 +25,7 @@ rt_code rt_event_item_check(const rt_call_item *item, rt_err *err) {
     return rt_event_text_check("\"content_type\" (Content-Type)", item->content_type, RT_CALL_CONTENT_TYPE_MAX, err);
 }
 
-/* ---- members --------------------------------------------------------------------------------------------- */
+/* ---- members ------------------------------------------------------------------------------------------- */
 
 enum member { TYPE, BODY, BODY_BASE64, CONTENT_TYPE, KEY, REASON, ORDER_KEY, DELAY, MEMBERS };
 static const rt_str NAMES[MEMBERS] = {
@@ -120,7 +120,7 @@ static rt_code take_item(const reader *r, rt_call_item *out) {
     return code == RT_OK ? rt_event_item_check(out, r->err) : code;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------- */
+/* ---- all of it ----------------------------------------------------------------------------------------- */
 
 static rt_code scan(rt_str text, rt_arena *arena, rt_json_scan *out, rt_err *err) {
     *out = (rt_json_scan){.list = RT_STR("events"),

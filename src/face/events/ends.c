@@ -80,7 +80,7 @@ static bool read_end(rt_exchange *x, json_t *body, rt_call_end *c, bool many) {
     return true;
 }
 
-/* ---- one ------------------------------------------------------------------------------------------------- */
+/* ---- one ----------------------------------------------------------------------------------------------- */
 
 static void end(rt_exchange *x, rt_call_verb verb) {
     rt_call_end *c = RT_NEW(x, rt_call_end);
@@ -102,7 +102,7 @@ void rt_page_event_fail(rt_exchange *x) { end(x, RT_CALL_FAIL); }
 void rt_page_event_release(rt_exchange *x) { end(x, RT_CALL_RELEASE); }
 void rt_page_event_extend(rt_exchange *x) { end(x, RT_CALL_EXTEND); }
 
-/* ---- many ------------------------------------------------------------------------------------------------ */
+/* ---- many ---------------------------------------------------------------------------------------------- */
 
 static json_t *verdict_json(const rt_exchange *x, const rt_call_end *c, const char *id) {
     if (c->cmd.code == RT_OK) return end_json(x, c);

@@ -1,7 +1,7 @@
 #include "face/events/batch.h"
 #include "face/events/parts.h"
 
-/* ---- the reply ------------------------------------------------------------------------------------------- */
+/* ---- the reply ----------------------------------------------------------------------------------------- */
 
 static void refuse_item(rt_exchange *x, const rt_calls_schedule *c) {
     rt_command named = c->cmd;
@@ -59,7 +59,7 @@ static rt_calls_schedule *new_schedule(rt_exchange *x) {
     return c;
 }
 
-/* ---- one: headers say what the body does not -------------------------------------------------------------- */
+/* ---- one: headers say what the body does not ----------------------------------------------------------- */
 
 static rt_str header(const rt_exchange *x, const char *name) {
     rt_str value;
@@ -100,7 +100,7 @@ void rt_page_event_post(rt_exchange *x) {
     else rt_problem(x, 400, "%s", err.msg);
 }
 
-/* ---- many: JSON ------------------------------------------------------------------------------------------ */
+/* ---- many: JSON ---------------------------------------------------------------------------------------- */
 
 static void post_many(rt_exchange *x, bool mixed) {
     rt_err err = {0};

@@ -7,7 +7,7 @@
 #include "face/notifications/limits.h"
 #include "face/notifications/signature.h"
 
-/* ---- Accept -------------------------------------------------------------------------------------------------------- */
+/* ---- Accept -------------------------------------------------------------------------------------------- */
 
 /* How specific a media range is for application/json; 0: it does not match. */
 static int specificity(rt_str range) {
@@ -61,7 +61,7 @@ bool rt_caller_takes_json(rt_exchange *x) {
     return false;
 }
 
-/* ---- Client-ID ----------------------------------------------------------------------------------------------------- */
+/* ---- Client-ID ----------------------------------------------------------------------------------------- */
 
 static rt_str without_prefix(rt_str s, rt_str prefix) {
     if (!rt_str_starts(s, prefix)) return s;
@@ -118,7 +118,7 @@ static bool take_client_id(rt_exchange *x, rt_caller *out) {
     return true;
 }
 
-/* ---- project and queue --------------------------------------------------------------------------------------------- */
+/* ---- project and queue --------------------------------------------------------------------------------- */
 
 static bool take_project(rt_exchange *x, rt_caller *out) {
     if (!rt_exchange_header(x, "X-Project-ID", &out->project)) {
@@ -152,7 +152,7 @@ static bool mark_topic(rt_exchange *x, bool with_queue, rt_caller *c) {
     return false;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------------------------- */
+/* ---- all of it ----------------------------------------------------------------------------------------- */
 
 /* A valid pre-signed URL stands for a token. */
 static bool is_let_in(rt_exchange *x) {

@@ -6,7 +6,7 @@
 #include "face/notifications/caller.h"
 #include "face/notifications/render.h"
 
-/* ---- ttl and grace -------------------------------------------------------------------------------------------------- */
+/* ---- ttl and grace ------------------------------------------------------------------------------------- */
 
 typedef struct terms {
     int64_t ttl_s, grace_s;
@@ -38,7 +38,7 @@ static bool is_in_range(rt_exchange *x, const char *name, int64_t seconds, uint6
     return false;
 }
 
-/* ---- POST ----------------------------------------------------------------------------------------------------------- */
+/* ---- POST ---------------------------------------------------------------------------------------------- */
 
 static void post_done(rt_exchange *x, rt_command *cmd) {
     const rt_claim_create *c = (const rt_claim_create *)cmd;
@@ -94,7 +94,7 @@ void rt_claims_post(rt_exchange *x) {
     rt_api_submit(x, &c->cmd, sizeof *c, post_done, rt_zaqar_busy);
 }
 
-/* ---- one claim ------------------------------------------------------------------------------------------------------ */
+/* ---- one claim ----------------------------------------------------------------------------------------- */
 
 static void refuse_unknown(rt_exchange *x, rt_str queue, rt_str project) {
     rt_zaqar_not_found(x, "Claim %.*s does not exist in queue %.*s for project %.*s",

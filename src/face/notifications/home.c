@@ -16,7 +16,7 @@ void rt_home_versions(rt_exchange *x) {
         "\"links\": [{\"href\": \"/v2/\", \"rel\": \"self\"}]}]}"));
 }
 
-/* ---- JSON home: https://tools.ietf.org/html/draft-nottingham-json-home-03 -------------------------------------------- */
+/* ---- JSON home: https://tools.ietf.org/html/draft-nottingham-json-home-03 ------------------------------ */
 
 typedef struct resource {
     const char *rel, *path;
@@ -100,7 +100,7 @@ void rt_home_v2(rt_exchange *x) {
     rt_exchange_reply_buf(x, 200, "application/json-home", &body);
 }
 
-/* ---- ping and health ----------------------------------------------------------------------------------------------- */
+/* ---- ping and health ----------------------------------------------------------------------------------- */
 
 /* Can the store be read, and does it take batches? Fills *counts when it can be read. */
 static bool look_at_store(const rt_api *api, bool *readable, rt_counts *counts) {

@@ -5,7 +5,7 @@
 #include "face/notifications/messages.h"
 #include "face/notifications/render.h"
 
-/* ---- one ------------------------------------------------------------------------------------------------------------ */
+/* ---- one ----------------------------------------------------------------------------------------------- */
 
 static void refuse_delete(rt_exchange *x, rt_delete_refusal refusal) {
     static const char TITLE[] = "Unable to delete";
@@ -54,7 +54,7 @@ void rt_messages_delete_one(rt_exchange *x) {
     rt_api_submit(x, &c->cmd, sizeof *c, delete_one_done, rt_zaqar_busy);
 }
 
-/* ---- many ----------------------------------------------------------------------------------------------------------- */
+/* ---- many ---------------------------------------------------------------------------------------------- */
 
 static void delete_many_done(rt_exchange *x, rt_command *cmd) {
     if (cmd->code == RT_OK) rt_render_no_content(x);

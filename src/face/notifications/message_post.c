@@ -12,7 +12,7 @@ enum field { BODY, TTL, DELAY, FIELDS_COUNT };
  * body names them all. */
 enum { LOCATION_IDS_MAX = 100 };
 
-/* ---- the reply ------------------------------------------------------------------------------------------------------ */
+/* ---- the reply ----------------------------------------------------------------------------------------- */
 
 static void reply_posted(rt_exchange *x, const rt_post *p) {
     const uint32_t tag = rt_engine_tag(rt_api_of(x)->engine);
@@ -61,7 +61,7 @@ static void post_done(rt_exchange *x, rt_command *cmd) {
     else rt_zaqar_fail(x, cmd->code, WHAT);
 }
 
-/* ---- the request ---------------------------------------------------------------------------------------------------- */
+/* ---- the request --------------------------------------------------------------------------------------- */
 
 /* Of a queue that may not be there. False: return. */
 static bool read_queue(rt_exchange *x, const rt_caller *caller, rt_metadata *out) {

@@ -16,7 +16,7 @@ static void refuse_limit(rt_exchange *x) {
                          rt_limits_of(x)->max_messages_per_page);
 }
 
-/* ---- a page --------------------------------------------------------------------------------------------------------- */
+/* ---- a page -------------------------------------------------------------------------------------------- */
 
 typedef struct listing {
     rt_str marker;
@@ -109,7 +109,7 @@ static void list_page(rt_exchange *x, const rt_caller *caller) {
     else rt_zaqar_fail(x, code, WHAT_LIST);
 }
 
-/* ---- by id ---------------------------------------------------------------------------------------------------------- */
+/* ---- by id --------------------------------------------------------------------------------------------- */
 
 static rt_code read_one(rt_exchange *x, rt_view *view, rt_id jobs, rt_str id_text, int64_t now_ms, rt_message *out) {
     rt_id id;

@@ -12,7 +12,7 @@ static const json_t *either(const json_t *json, const char *name, const char *do
     return rt_json_is_truthy(v) ? v : json_object_get(json, documented);
 }
 
-/* ---- webhooks ------------------------------------------------------------------------------------------------------- */
+/* ---- webhooks ------------------------------------------------------------------------------------------ */
 
 static rt_code take_headers(const json_t *json, rt_arena *a, rt_subscription *out, rt_str *why) {
     const json_t *headers = either(json, "post_headers", "_post_headers");
@@ -39,7 +39,7 @@ static rt_code take_post_data(const json_t *json, rt_arena *a, rt_subscription *
     return out->post_data.ptr == NULL ? RT_E_NOMEM : RT_OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------ */
+/* ---- all of it ----------------------------------------------------------------------------------------- */
 
 static rt_code take_mail_field(const json_t *json, const char *name, rt_arena *a, rt_str *out, rt_str *why) {
     const json_t *v = json_object_get(json, name);

@@ -66,7 +66,7 @@ static bool take_listing(rt_exchange *x, listing *l) {
     return false;
 }
 
-/* ---- which queues --------------------------------------------------------------------------------------------------- */
+/* ---- which queues -------------------------------------------------------------------------------------- */
 
 /* Is the value what the client wrote? Numbers, texts and truths are compared as they are written. */
 static bool equals(const json_t *value, rt_str wanted) {
@@ -137,7 +137,7 @@ static rt_str begin_behind(rt_exchange *x, const listing *l, rt_str marker) {
     return rt_arena_printf(rt_exchange_arena(x), "%c%.*s", RT_TOPIC_MARK, RT_STR_ARG(marker));
 }
 
-/* ---- the reply ------------------------------------------------------------------------------------------------------ */
+/* ---- the reply ----------------------------------------------------------------------------------------- */
 
 /* What was given, in Zaqar's order; the marker is last unless the client had one. */
 static rt_link make_link(const page *p) {

@@ -8,7 +8,7 @@
 #include "json/policy_json.h"
 #include "json/tree.h"
 
-/* ---- the reserved integers ------------------------------------------------------------------------------------------ */
+/* ---- the reserved integers ----------------------------------------------------------------------------- */
 
 typedef struct reserved {
     const char *key;
@@ -64,7 +64,7 @@ static rt_code take_integer(const reserved *r, const json_t *json, const rt_limi
     return RT_OK;
 }
 
-/* ---- all of it ------------------------------------------------------------------------------------------------------ */
+/* ---- all of it ----------------------------------------------------------------------------------------- */
 
 rt_code rt_retry_policy_take(const json_t *json, rt_arena *arena, bool *given, rt_delivery_policy *out, rt_str *why) {
     const json_t *policy = json_object_get(json, "_retry_policy");
@@ -101,7 +101,7 @@ rt_code rt_metadata_from_json(const json_t *json, const rt_limits *limits, rt_ar
     return out->json.ptr == NULL ? RT_E_NOMEM : RT_OK;
 }
 
-/* ---- as clients see it ---------------------------------------------------------------------------------------------- */
+/* ---- as clients see it --------------------------------------------------------------------------------- */
 
 enum { POST_SIZE, MESSAGE_TTL, MESSAGE_DELAY, DEAD_LETTERS, DEAD_LETTERS_TTL, CLAIM_COUNT, ENCRYPT, SHOWN_COUNT,
        SHOWN_OF_TOPICS = DEAD_LETTERS };

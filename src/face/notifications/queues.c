@@ -9,7 +9,7 @@
 #include "face/notifications/render.h"
 #include "json/tree.h"
 
-/* ---- GET one ------------------------------------------------------------------------------------------------------- */
+/* ---- GET one ------------------------------------------------------------------------------------------- */
 
 void rt_queues_get(rt_exchange *x) {
     static const char WHAT[] = "Queue metadata could not be retrieved.";
@@ -31,7 +31,7 @@ void rt_queues_get(rt_exchange *x) {
     rt_zaqar_fail(x, code, WHAT);
 }
 
-/* ---- PUT ----------------------------------------------------------------------------------------------------------- */
+/* ---- PUT ----------------------------------------------------------------------------------------------- */
 
 static void reply_located(rt_exchange *x, unsigned status) {
     rt_exchange_set_header(x, RT_LOCATION, rt_about_path(x));
@@ -83,7 +83,7 @@ void rt_queues_put(rt_exchange *x) {
     rt_api_submit(x, &c->cmd, sizeof *c + metadata.json.len, put_done, rt_zaqar_busy);
 }
 
-/* ---- DELETE, purge -------------------------------------------------------------------------------------------------- */
+/* ---- DELETE, purge ------------------------------------------------------------------------------------- */
 
 static void delete_done(rt_exchange *x, rt_command *cmd) {
     if (cmd->code == RT_OK) rt_render_no_content(x);
@@ -146,7 +146,7 @@ void rt_queues_purge(rt_exchange *x) {
     rt_api_submit(x, &c->cmd, sizeof *c, purge_done, rt_zaqar_busy);
 }
 
-/* ---- statistics ----------------------------------------------------------------------------------------------------- */
+/* ---- statistics ---------------------------------------------------------------------------------------- */
 
 static void write_end(rt_buf *out, const char *name, const rt_message_place *place, const rt_job *job) {
     const int64_t age_s = rt_message_age_s(job, place->now_ms);

@@ -7,7 +7,7 @@
 #include "face/notifications/caller.h"
 #include "json/tree.h"
 
-/* ---- replies ------------------------------------------------------------------------------------------------------- */
+/* ---- replies ------------------------------------------------------------------------------------------- */
 
 void rt_render_no_content(rt_exchange *x) { rt_exchange_reply(x, 204, NULL, RT_STR_EMPTY); }
 
@@ -51,7 +51,7 @@ void rt_render_python_str(rt_buf *out, rt_str s) {
     rt_buf_add_char(out, mark);
 }
 
-/* ---- the link to the next page ------------------------------------------------------------------------------------- */
+/* ---- the link to the next page ------------------------------------------------------------------------- */
 
 void rt_link_str(rt_link *l, rt_str name, rt_str value) {
     rt_buf_add_char(&l->query, l->query.len == 0 ? '?' : '&');
@@ -82,7 +82,7 @@ void rt_link_write(rt_buf *out, rt_link *l, rt_str path, bool there) {
     rt_buf_deinit(&l->query);
 }
 
-/* ---- requests ------------------------------------------------------------------------------------------------------ */
+/* ---- requests ------------------------------------------------------------------------------------------ */
 
 static bool refuse_parameter(rt_exchange *x, const char *name, const char *rule) {
     const rt_str text = rt_arena_printf(rt_exchange_arena(x), "The \"%s\" parameter is invalid. %s", name, rule);

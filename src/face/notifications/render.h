@@ -7,7 +7,7 @@
 #include "face/notifications/errors.h"
 #include "face/notifications/limits.h"
 
-/* ---- replies ------------------------------------------------------------------------------------------------------- */
+/* ---- replies ------------------------------------------------------------------------------------------- */
 
 /* The header, in lower case as Zaqar's own server sends it: its functional tests compare names as they stand. */
 #define RT_LOCATION "location"
@@ -32,7 +32,7 @@ int64_t rt_message_age_s(const rt_job *job, int64_t now_ms);
 /* As Python shows a str: 'a', or "a" where it has an apostrophe. */
 void rt_render_python_str(rt_buf *out, rt_str s);
 
-/* ---- the link to the next page ------------------------------------------------------------------------------------- */
+/* ---- the link to the next page ------------------------------------------------------------------------- */
 
 /* Builds "?a=b&c=d" step by step: an all-zero one is empty. */
 typedef struct rt_link {
@@ -44,7 +44,7 @@ void rt_link_bool(rt_link *l, rt_str name, bool value);
 /* Writes `"links": […]`, empty if `there` is false, and frees the link. */
 void rt_link_write(rt_buf *out, rt_link *l, rt_str path, bool there);
 
-/* ---- requests ------------------------------------------------------------------------------------------------------ */
+/* ---- requests ------------------------------------------------------------------------------------------ */
 
 /* Query parameters; blank counts as absent and leaves *out. False: replied 400. */
 bool rt_take_int(rt_exchange *x, const char *name, int64_t *out, bool *given);

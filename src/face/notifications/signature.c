@@ -6,7 +6,7 @@
 
 #include "base/hex.h"
 
-/* ---- making --------------------------------------------------------------------------------------------------------- */
+/* ---- making -------------------------------------------------------------------------------------------- */
 
 static int by_text(const void *a, const void *b) { return rt_str_cmp(*(const rt_str *)a, *(const rt_str *)b); }
 
@@ -40,7 +40,7 @@ rt_code rt_signature_make(rt_str key, rt_signed_url *url, rt_signature *out) {
     return RT_OK;
 }
 
-/* ---- use ----------------------------------------------------------------------------------------------------------- */
+/* ---- use ----------------------------------------------------------------------------------------------- */
 
 /* Cuts "a,b" into out[]. False: too many. */
 static bool split(rt_str text, rt_str out[RT_SIGNED_LIST_MAX], size_t *count) {

@@ -17,7 +17,7 @@ static void refuse_unknown(rt_exchange *x) {
     rt_zaqar_not_found(x, "Subscription %.*s does not exist", RT_STR_ARG(rt_exchange_param(x, 1)));
 }
 
-/* ---- POST ----------------------------------------------------------------------------------------------------------- */
+/* ---- POST ---------------------------------------------------------------------------------------------- */
 
 typedef struct creating {
     rt_subscription_create create; /* first: the command */
@@ -71,7 +71,7 @@ void rt_subscriptions_post(rt_exchange *x) {
     rt_api_submit(x, &c->create.cmd, sizeof *c + rt_exchange_body(x).len, post_done, rt_zaqar_busy);
 }
 
-/* ---- PATCH ---------------------------------------------------------------------------------------------------------- */
+/* ---- PATCH --------------------------------------------------------------------------------------------- */
 
 /* A change under way: read, and written if nobody was faster, else once more. */
 typedef struct patching {
@@ -172,7 +172,7 @@ void rt_subscriptions_patch(rt_exchange *x) {
     }
 }
 
-/* ---- PUT …/confirm -------------------------------------------------------------------------------------------------- */
+/* ---- PUT …/confirm ------------------------------------------------------------------------------------- */
 
 static void confirm_done(rt_exchange *x, rt_command *cmd) {
     if (cmd->code == RT_OK) {

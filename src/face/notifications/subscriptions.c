@@ -10,7 +10,7 @@
 static const char WHAT_LIST[] = "Subscriptions could not be listed.";
 static const char WHAT_GET[] = "Subscription could not be retrieved.";
 
-/* ---- as clients see it ---------------------------------------------------------------------------------------------- */
+/* ---- as clients see it --------------------------------------------------------------------------------- */
 
 static void write_subscription(rt_buf *out, uint32_t tag, int64_t now_ms, const rt_subscription *s) {
     const int64_t age_ms = now_ms > s->created_ms ? now_ms - s->created_ms : 0;
@@ -22,7 +22,7 @@ static void write_subscription(rt_buf *out, uint32_t tag, int64_t now_ms, const 
     rt_buf_addf(out, ", \"confirmed\": %s}", s->confirmed ? "true" : "false");
 }
 
-/* ---- one ------------------------------------------------------------------------------------------------------------ */
+/* ---- one ----------------------------------------------------------------------------------------------- */
 
 static rt_code read_one(rt_exchange *x, rt_view *view, const rt_caller *caller, int64_t now_ms, rt_subscription *out) {
     rt_arena *arena = rt_exchange_arena(x);
@@ -80,7 +80,7 @@ void rt_subscriptions_delete(rt_exchange *x) {
     rt_api_submit(x, &c->cmd, sizeof *c, delete_done, rt_zaqar_busy);
 }
 
-/* ---- a page --------------------------------------------------------------------------------------------------------- */
+/* ---- a page -------------------------------------------------------------------------------------------- */
 
 typedef struct page {
     rt_buf rows;

@@ -9,7 +9,7 @@
 
 enum { RT_WORK_PAGE_DEFAULT = 100, RT_WORK_PAGE_MAX = 1000 };
 
-/* ---- fields.c ---------------------------------------------------------------------------------------------- */
+/* ---- fields.c ------------------------------------------------------------------------------------------ */
 
 /* Each replies with 400 and returns false if the field breaks its rule; strings are copies in the exchange's
  * arena. */

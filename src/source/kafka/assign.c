@@ -6,7 +6,7 @@
 #include "os/clock.h"
 #include "source/kafka/inside.h"
 
-/* ---- where a partition begins --------------------------------------------------------------------------- */
+/* ---- where a partition begins -------------------------------------------------------------------------- */
 
 /* "<cluster>\0<topic>\0<partition>": offsets of another cluster mean nothing. */
 static rt_str log_name(const rt_source *s, const char *topic, int32_t number) {
@@ -59,7 +59,7 @@ static bool choose_start(rt_source *s, rt_partition *p, const rd_kafka_topic_par
     return true;
 }
 
-/* ---- coming --------------------------------------------------------------------------------------------- */
+/* ---- coming -------------------------------------------------------------------------------------------- */
 
 static rt_str type_of(const rt_source *s, const char *topic) {
     for (uint32_t i = 0; i < s->topics_count; i++) {
@@ -130,7 +130,7 @@ static void assign(rt_source *s, rd_kafka_topic_partition_list_t *list) {
     if (committed != NULL) rd_kafka_topic_partition_list_destroy(committed);
 }
 
-/* ---- going ---------------------------------------------------------------------------------------------- */
+/* ---- going --------------------------------------------------------------------------------------------- */
 
 static void revoke_partition(rt_source *s, rt_partition *p) {
     p->revoked = true;

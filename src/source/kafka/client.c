@@ -2,7 +2,7 @@
 
 enum { POLLS_MAX = 1000 };
 
-/* ---- opening -------------------------------------------------------------------------------------------- */
+/* ---- opening ------------------------------------------------------------------------------------------- */
 
 static rt_code open_consumer(rt_source *s, rt_err *err) {
     const rt_kafka_property own[] = {
@@ -42,7 +42,7 @@ static rt_code open_consumer(rt_source *s, rt_err *err) {
     return RT_OK;
 }
 
-/* ---- topics --------------------------------------------------------------------------------------------- */
+/* ---- topics -------------------------------------------------------------------------------------------- */
 
 /* Asks for those that are missing; those that are there answer that they are, which is as good. */
 static void ask_for_topics(rt_source *s) {
@@ -109,7 +109,7 @@ static void subscribe(rt_source *s) {
     rt_source_reopen(s);
 }
 
-/* ---- tending -------------------------------------------------------------------------------------------- */
+/* ---- tending ------------------------------------------------------------------------------------------- */
 
 void rt_client_tend(rt_source *s, int64_t now_ms) {
     rt_err err;
@@ -153,7 +153,7 @@ void rt_client_poll(rt_source *s) {
     }
 }
 
-/* ---- closing -------------------------------------------------------------------------------------------- */
+/* ---- closing ------------------------------------------------------------------------------------------- */
 
 void rt_client_close(rt_source *s) {
     if (s->rk == NULL) return;

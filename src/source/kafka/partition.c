@@ -6,7 +6,7 @@
 
 #include "source/kafka/inside.h"
 
-/* ---- collecting ----------------------------------------------------------------------------------------- */
+/* ---- collecting ---------------------------------------------------------------------------------------- */
 
 static void keep(rt_partition *p, rd_kafka_message_t *m) {
     const uint32_t i = p->count++;
@@ -45,7 +45,7 @@ static void drop_records(rt_partition *p, uint32_t n) {
     memmove(p->refused, p->refused + n, p->count * sizeof *p->refused);
 }
 
-/* ---- asking the engine ---------------------------------------------------------------------------------- */
+/* ---- asking the engine --------------------------------------------------------------------------------- */
 
 static void wait_a_little(rt_partition *p, int64_t now_ms, int64_t ms) {
     p->state = RT_PARTITION_WAIT;
@@ -124,7 +124,7 @@ void rt_partition_step(rt_partition *p, int64_t now_ms) {
     if (p->count > 0) ask(p, now_ms);
 }
 
-/* ---- what came of it ------------------------------------------------------------------------------------ */
+/* ---- what came of it ----------------------------------------------------------------------------------- */
 
 static const char *why_refused(rt_code code) {
     if (code == RT_E_ABSENT) return "there is no such event type";

@@ -16,7 +16,7 @@ bool rt_reading_header(const rd_kafka_message_t *message, const char *name, rt_s
     return true;
 }
 
-/* ---- JSON pointers -------------------------------------------------------------------------------------- */
+/* ---- JSON pointers ------------------------------------------------------------------------------------- */
 
 rt_code rt_pointer_check(const char *setting, rt_str pointer, rt_err *err) {
     size_t steps = 0;
@@ -74,7 +74,7 @@ static rt_str follow(const json_t *at, rt_str pointer, rt_arena *arena, bool *no
     return text;
 }
 
-/* ---- the record ----------------------------------------------------------------------------------------- */
+/* ---- the record ---------------------------------------------------------------------------------------- */
 
 typedef struct wanted {
     const char *header;

@@ -15,7 +15,7 @@
 _Static_assert(offsetof(rt_source, cfg) == 0, "librdkafka's callbacks get cfg.kafka and take it for the source");
 _Static_assert(offsetof(rt_source_config, kafka) == 0, "the same");
 
-/* ---- the loop ------------------------------------------------------------------------------------------- */
+/* ---- the loop ------------------------------------------------------------------------------------------ */
 
 static int64_t next_ms(const rt_source *s) {
     int64_t at = s->rk == NULL ? s->open_at_ms : s->tell_at_ms;
@@ -40,7 +40,7 @@ static void *run(void *ctx) {
     return NULL;
 }
 
-/* ---- settings ------------------------------------------------------------------------------------------- */
+/* ---- settings ------------------------------------------------------------------------------------------ */
 
 /* "TOPIC" or "TOPIC:TYPE", cut up in place. */
 static rt_code take_topic(rt_source *s, char *item, rt_err *err) {
@@ -90,7 +90,7 @@ static rt_code take_rules(rt_source *s, rt_err *err) {
     return code;
 }
 
-/* ---- opening and closing -------------------------------------------------------------------------------- */
+/* ---- opening and closing ------------------------------------------------------------------------------- */
 
 rt_code rt_source_open(const rt_source_config *cfg, rt_source **out, rt_err *err) {
     rt_source *s = calloc(1, sizeof *s);

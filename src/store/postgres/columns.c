@@ -71,7 +71,7 @@ const rt_pg_table RT_PG_TABLES[RT_PG_PART_COUNT] = {
 };
 _Static_assert(COUNT(JOBS) < RT_PG_COLUMNS_MAX, "all columns of a job are parameters of one statement");
 
-/* ---- big endian, as PostgreSQL sends numbers ------------------------------------------------------------ */
+/* ---- big endian, as PostgreSQL sends numbers ----------------------------------------------------------- */
 
 static void add_be(rt_buf *b, uint64_t value, size_t bytes) {
     char out[8];
