@@ -11,7 +11,8 @@ PACKAGES_e2e=(python3-pytest python3-requests python3-zaqarclient python3-zaqar 
 PACKAGES_store=(python3 postgresql)
 PACKAGES_kafka=(maven default-jre-headless kcat python3-requests) # Apache Kafka itself: tests/kafka/pom.xml
 PACKAGES_demo=(python3 curl)
-PACKAGES_bench=(beanstalkd procps redis-server postgresql nodejs npm)
+PACKAGES_bench=(beanstalkd procps redis-server postgresql nodejs)
+command -v npm >/dev/null || PACKAGES_bench+=(npm) # a Node.js that is not Debian's brings its own, and is at odds with this
 
 # need WHY PACKAGE…: installs those that are missing; says nothing when there are none.
 need() {
