@@ -46,17 +46,6 @@ rt_code rt_call_expire(rt_tx *tx, const rt_job *job, bool *left) {
 
 /* ---- when the type changes ----------------------------------------------------------------------------- */
 
-typedef struct page {
-    rt_job jobs[RT_CURSOR_SLICE];
-    uint32_t count;
-} page;
-
-static bool add(void *ctx, const rt_job *job) {
-    page *p = ctx;
-    p->jobs[p->count++] = *job;
-    return p->count < RT_CURSOR_SLICE;
-}
-
 /* What is held notes its age when it comes back. */
 static void note_now(rt_tx *tx, const rt_job *job, const rt_call_type *type) {
     rt_job now = *job;
@@ -70,9 +59,8 @@ rt_code rt_age_slice(rt_tx *tx, rt_cursor *c, bool *finished) {
     rt_code code = rt_call_type_of_queue(tx, c->queue, &queue, &type);
     *finished = code == RT_E_ABSENT;
     if (code != RT_OK) return *finished ? RT_OK : code;
-    page *p = rt_arena_alloc(tx->arena, sizeof *p);
+    rt_cursor_jobs *p = rt_arena_alloc(tx->arena, sizeof *p);
     if (p == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for ages");
-    p->count = 0;
     const rt_job_range range = {
         .index = type.target.len == 0 ? RT_INDEX_ALL : RT_INDEX_DUE,
         .queue = c->queue,
@@ -80,7 +68,7 @@ rt_code rt_age_slice(rt_tx *tx, rt_cursor *c, bool *finished) {
         .after_due_ms = (int64_t)c->from,
         .until_ms = INT64_MAX,
     };
-    code = rt_view_jobs(tx->view, &range, add, p);
+    code = rt_cursor_read_jobs(tx, &range, p);
     if (code != RT_OK) return code;
     for (uint32_t i = 0; i < p->count; i++) note_now(tx, &p->jobs[i], &type);
     *finished = p->count < RT_CURSOR_SLICE;

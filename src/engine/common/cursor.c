@@ -93,3 +93,16 @@ rt_code rt_cursor_start(rt_tx *tx, rt_cursor *c) {
     if (c->id == 0) c->id = rt_tx_new_id(tx);
     return rt_cursor_write(tx, NULL, c);
 }
+
+/* ---- slices ------------------------------------------------------------------------------------------ */
+
+static bool add_job(void *ctx, const rt_job *job) {
+    rt_cursor_jobs *page = ctx;
+    page->jobs[page->count++] = *job;
+    return page->count < RT_CURSOR_SLICE;
+}
+
+rt_code rt_cursor_read_jobs(rt_tx *tx, const rt_job_range *range, rt_cursor_jobs *out) {
+    out->count = 0;
+    return rt_view_jobs(tx->view, range, add_job, out);
+}

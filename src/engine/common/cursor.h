@@ -46,6 +46,12 @@ rt_code rt_cursor_start(rt_tx *tx, rt_cursor *c);
 
 /* One slice of a kind, in the file of its subject: moves `c` on within this change, or says that it is done. */
 typedef rt_code rt_cursor_slice(rt_tx *tx, rt_cursor *c, bool *finished);
+/* What a slice of jobs is read into: the first RT_CURSOR_SLICE of `range`. */
+typedef struct rt_cursor_jobs {
+    rt_job jobs[RT_CURSOR_SLICE];
+    uint32_t count;
+} rt_cursor_jobs;
+rt_code rt_cursor_read_jobs(rt_tx *tx, const rt_job_range *range, rt_cursor_jobs *out);
 /* Writes it as it is now. */
 rt_code rt_cursor_write(rt_tx *tx, const rt_doc *was, const rt_cursor *c);
 

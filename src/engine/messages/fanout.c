@@ -108,21 +108,10 @@ rt_code rt_fanout_start(rt_tx *tx, rt_id queue, rt_id from, bool confirmed_only,
     return rt_cursor_start(tx, &cursor);
 }
 
-typedef struct page {
-    rt_job jobs[RT_CURSOR_SLICE];
-    uint32_t count;
-} page;
-
-static bool add_holder(void *ctx, const rt_job *job) {
-    page *p = ctx;
-    p->jobs[p->count++] = *job;
-    return p->count < RT_CURSOR_SLICE;
-}
-
 rt_code rt_fanout_slice(rt_tx *tx, rt_cursor *c, bool *finished) {
-    page p = {.count = 0};
+    rt_cursor_jobs p;
     const rt_job_range range = {.index = RT_INDEX_ALL, .queue = c->id};
-    rt_code code = rt_view_jobs(tx->view, &range, add_holder, &p);
+    rt_code code = rt_cursor_read_jobs(tx, &range, &p);
     if (code != RT_OK) return code;
     tx->frees = true; // the body is there already; holding a fan-out up would hold it up for good
 

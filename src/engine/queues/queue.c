@@ -6,27 +6,16 @@
 
 /* ---- emptying ---------------------------------------------------------------------------------------- */
 
-typedef struct page {
-    rt_job jobs[RT_CURSOR_SLICE];
-    uint32_t count;
-} page;
-
-static bool add_job(void *ctx, const rt_job *job) {
-    page *p = ctx;
-    p->jobs[p->count++] = *job;
-    return p->count < RT_CURSOR_SLICE;
-}
-
 rt_code rt_drain_slice(rt_tx *tx, rt_cursor *c, bool *finished) {
     // A job may be in two of these, so a slice takes from one; what has ended is in none.
     const rt_job_index indexes[] = {RT_INDEX_ALL, RT_INDEX_DUE, RT_INDEX_DEAD};
     const size_t count = c->keep_dead ? 2 : 3;
-    page p = {.count = 0};
+    rt_cursor_jobs p = {.count = 0};
     tx->frees = true;
     for (size_t i = 0; i < count && p.count == 0; i++) {
         const rt_job_range range = {
             .index = indexes[i], .queue = c->queue, .after_queue = c->queue, .until_ms = INT64_MAX};
-        const rt_code code = rt_view_jobs(tx->view, &range, add_job, &p);
+        const rt_code code = rt_cursor_read_jobs(tx, &range, &p);
         if (code != RT_OK) return code;
     }
     for (uint32_t i = 0; i < p.count; i++) rt_job_end(tx, &p.jobs[i], c->reason);
