@@ -7,7 +7,7 @@ import pytest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import postgres  # noqa: E402
-from kafka_broker import Broker, Unreachable  # noqa: E402
+from kafka_node import lent_broker  # noqa: E402
 from receiver import Receiver  # noqa: E402
 from server import STORE_VARIABLE, Retryd  # noqa: E402
 
@@ -100,12 +100,5 @@ def receiver(start_receiver):
 
 @pytest.fixture(scope="module")
 def kafka():
-    """One broker for the tests of a module. Where Kafka cannot be had they are skipped, and counted as such."""
-    try:
-        broker = Broker()
-    except Unreachable as why:
-        pytest.skip(f"no Apache Kafka: {why}")
-    try:
-        yield broker.start()
-    finally:
-        broker.close()
+    """One broker for the tests of a module."""
+    yield from lent_broker()

@@ -3,6 +3,9 @@ import json
 import signal
 from contextlib import contextmanager
 
+import pytest
+
+from kafka_broker import Broker, Unreachable
 from server import Retryd
 
 
@@ -49,3 +52,15 @@ def nodes(folder, kafka, prefix):
         finally:
             each.kill()
     assert not any(codes), [each.log()[-3000:] for each in made]
+
+
+def lent_broker(*settings):
+    """A broker for as long as a fixture lasts. Where Kafka cannot be had its tests are skipped, and counted as such."""
+    try:
+        broker = Broker(*settings)
+    except Unreachable as why:
+        pytest.skip(f"no Apache Kafka: {why}")
+    try:
+        yield broker.start()
+    finally:
+        broker.close()

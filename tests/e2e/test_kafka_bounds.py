@@ -12,8 +12,7 @@ import pytest
 import requests
 
 from events import backoff, batch, claim, end, put_type, schedule, state
-from kafka_broker import Broker, Unreachable
-from kafka_node import nodes
+from kafka_node import lent_broker, nodes
 from server import wait_until
 
 NAMES = itertools.count()
@@ -33,14 +32,7 @@ KEPT = {"kafka.journal_kept_seconds": 1}
 @pytest.fixture(scope="module")
 def kafka():
     """A hasty one."""
-    try:
-        broker = Broker(HASTY)
-    except Unreachable as why:
-        pytest.skip(f"no Apache Kafka: {why}")
-    try:
-        yield broker.start()
-    finally:
-        broker.close()
+    yield from lent_broker(HASTY)
 
 
 @pytest.fixture
