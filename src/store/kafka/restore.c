@@ -96,7 +96,7 @@ static bool is_at_ends(const restoring *r) {
     return true;
 }
 
-/* To ends that are asked for now. */
+/* Up to where each partition ends as this begins. */
 static rt_code read_round(restoring *r, rt_err *err) {
     rt_code code = ask_ends(r, err);
     while (code == RT_OK && !is_at_ends(r)) {
