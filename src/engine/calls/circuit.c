@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "engine/calls/starts.h"
+#include "engine/common/queue.h"
 
 enum { DITHER_MS = 50 };
 
@@ -283,11 +284,9 @@ static rt_brakes ordered(const rt_tx *tx, const rt_brakes *was, rt_circuit_order
 static rt_code decide_order(rt_tx *tx, rt_command *cmd) {
     const rt_queue_circuit *c = (rt_queue_circuit *)cmd;
     rt_queue queue;
-    rt_code code = rt_view_queue(tx->view, c->id, &queue);
+    rt_code code = rt_queue_load(tx, c->id, &queue);
     if (code != RT_OK) return code;
     if (queue.gone) return rt_fail(tx->err, RT_E_ABSENT, 0, "the queue is being removed");
-    queue.name = rt_arena_dup(tx->arena, queue.name);
-    if (queue.name.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a queue's name");
     bool governed = false;
     if (queue.kind == RT_QUEUE_CALLS) {
         rt_queue record;
