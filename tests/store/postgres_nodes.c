@@ -3,6 +3,8 @@
 #include <poll.h>
 #include <stdlib.h>
 
+#include "os/clock.h"
+
 void nodes_need(rt_code code, const rt_err *err) {
     if (code != RT_OK) fail_msg("%s: %s", rt_code_name(code), err->msg);
 }
@@ -48,6 +50,18 @@ void nodes_must_apply(nodes *n, int node, const rt_op *ops, size_t count) {
 }
 
 void nodes_send(nodes *n, int node) { rt_store_commit(n->store[node], ++n->batch_no[node]); }
+
+void nodes_must_wait(nodes *n, int node, int64_t ms) {
+    const int64_t end_ms = rt_mono_ms() + ms;
+    uint64_t no;
+    rt_batch_end end;
+    for (int64_t left; (left = end_ms - rt_mono_ms()) > 0;) {
+        struct pollfd fd = {.fd = n->store[node]->fd, .events = POLLIN};
+        (void)poll(&fd, 1, (int)left);
+        assert_false(rt_store_poll(n->store[node], &no, &end, &n->err));
+    }
+}
+
 rt_batch_end nodes_await(nodes *n, int node) {
     uint64_t no = 0;
     rt_batch_end end = RT_BATCH_FAILED;

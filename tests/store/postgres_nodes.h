@@ -19,6 +19,7 @@ rt_view *nodes_batch(nodes *n, int node);
 rt_code nodes_apply(nodes *n, int node, const rt_guard *guard, const rt_op *ops, size_t count);
 void nodes_must_apply(nodes *n, int node, const rt_op *ops, size_t count);
 void nodes_send(nodes *n, int node);
+void nodes_must_wait(nodes *n, int node, int64_t ms); /* its batch does not end in this time */
 rt_batch_end nodes_await(nodes *n, int node);
 rt_batch_end nodes_commit(nodes *n, int node);
 void nodes_must_commit(nodes *n, int node);

@@ -30,6 +30,7 @@ typedef bool picks(const rt_pg_record *r);
 static bool is_new(const rt_pg_record *r) { return r->dirty && r->was == 0 && r->there; }
 static bool is_changed(const rt_pg_record *r) { return r->dirty && r->was > 0 && r->there; }
 static bool is_gone(const rt_pg_record *r) { return r->dirty && r->was > 0 && !r->there; }
+static bool is_old(const rt_pg_record *r) { return r->dirty && r->was > 0; }
 static bool is_new_body(const rt_pg_record *r) { return r->dirty && r->made && r->there; }
 /* Only one job used it, and that has ended. */
 static bool is_ended_body(const rt_pg_record *r) {
@@ -45,6 +46,12 @@ static bool is_guarded_absent(const rt_pg_record *r) { return r->guarded && !r->
 static bool is_counted(const rt_pg_record *r) {
     const rt_pg_sums *m = &r->more_sums;
     return r->dirty && (m->ready | m->scheduled | m->free | m->leased | m->dead | m->done | m->bytes | m->events) != 0;
+}
+
+static bool has(const rt_pg_vector *records, picks *wanted) {
+    size_t at = 0;
+    while (at < records->count && !wanted(records->at[at])) at++;
+    return at < records->count;
 }
 
 static bool pick(rt_pg *s, const rt_pg_vector *from, picks *wanted, group *out) {
@@ -188,12 +195,23 @@ static void send_adopt(rt_pg *s) {
     rt_pg_send(&s->pipe, RT_SQL_ADOPT, &s->args, NULL, NULL);
 }
 
+/* Records in their order. Whoever waits out of that order holds others up who may hold him up, until the database looks for
+ * deadlocks, a second later, and leases run out meanwhile: such waits end after a moment, in a conflict. Jobs are locked as
+ * they are listed to be taken, and more of them than are taken in the end, so nobody waits for jobs. */
+static bool send_records(rt_pg *s) {
+    if (s->batch.holds) rt_pg_send(&s->pipe, RT_SQL_IMPATIENT, NULL, NULL, NULL);
+    if (!send_part(s, RT_PG_DOCS) || !send_part(s, RT_PG_QUEUES) || !send_part(s, RT_PG_LEASES)) return false;
+    const bool jobs = has(&s->batch.touched[RT_PG_JOBS], is_old);
+    if (jobs && !s->batch.holds) rt_pg_send(&s->pipe, RT_SQL_IMPATIENT, NULL, NULL, NULL);
+    if (!send_part(s, RT_PG_JOBS)) return false;
+    if (jobs || s->batch.holds) rt_pg_send(&s->pipe, RT_SQL_PATIENT, NULL, NULL, NULL);
+    return send_bodies(s) && send_part(s, RT_PG_EVENTS) && send_counters(s);
+}
+
 rt_code rt_pg_flush(rt_pg *s, rt_err *err) {
     rt_pg_begin(s);
     send_adopt(s);
-    const bool good = send_guards(s) && send_recalled(s) && send_part(s, RT_PG_DOCS) && send_part(s, RT_PG_QUEUES) &&
-                      send_part(s, RT_PG_LEASES) && send_part(s, RT_PG_JOBS) && send_bodies(s) &&
-                      send_part(s, RT_PG_EVENTS) && send_counters(s);
+    const bool good = send_guards(s) && send_recalled(s) && send_records(s);
     return good ? RT_OK : rt_fail(err, RT_E_NOMEM, ENOMEM, "out of memory");
 }
 
@@ -213,4 +231,5 @@ void rt_pg_flushed(rt_pg *s) {
     }
     s->batch.guarded.count = 0; // locked now
     s->batch.recalled.count = 0; // compared
+    s->batch.holds = true;
 }

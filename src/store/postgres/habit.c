@@ -1,16 +1,19 @@
 /* habit.c: what batch after batch reads is fetched along with the first that a batch asks for: the type of an event, its
- * queue, their sums. A decision that comes upon them one after the other then waits for one round trip, not for three. */
+ * queue, their sums. A decision that comes upon them one after the other then waits for one round trip, not for three.
+ *
+ * What batch after batch writes as well is shared by all nodes: what is under way in a queue, its pace. Of nodes that decide
+ * on the same state one commits and the others decide again, in vain as long as somebody is faster. So once a batch has met
+ * others, the next ones lock those records before they read them: each node waits for its turn. */
 #include <string.h>
 
 #include "store/postgres/inside.h"
 
-enum { LONG_AGO = 8 /* batches */, OFTEN = 2 };
+enum { LONG_AGO = 8 /* batches */, OFTEN = 2, TURNS = 64 /* batches that wait for their turn once others were met */ };
 
 static bool is_of(const rt_pg_habit *h, const rt_pg_record *r) {
-    if (h->part != r->part) return false;
-    if (r->part != RT_PG_DOCS) return h->key == rt_pg_key(r);
+    if (h->part != r->part || h->key != rt_pg_key(r)) return false;
     const rt_str name = {.ptr = h->name, .len = h->name_len};
-    return h->kind == r->doc.kind && rt_str_eq(name, r->doc.name);
+    return r->part != RT_PG_DOCS || rt_str_eq(name, r->doc.name);
 }
 
 /* How much it is worth to be kept. */
@@ -18,41 +21,47 @@ static uint32_t worth(const rt_pg_habits *all, const rt_pg_habit *h) {
     return all->batch - h->seen > LONG_AGO ? 0 : h->times;
 }
 
-static rt_pg_habit *least(rt_pg_habits *all) {
-    rt_pg_habit *found = &all->of[0];
-    for (size_t i = 1; i < RT_PG_HABITS; i++) {
-        if (worth(all, &all->of[i]) < worth(all, found)) found = &all->of[i];
+/* Its own place, or the one of its set that is worth least. */
+static rt_pg_habit *place_of(rt_pg_habits *all, const rt_pg_record *r) {
+    const uint64_t hash = rt_hash_u64(rt_pg_key(r) << 8 | (uint64_t)r->part) ^
+                          (r->part == RT_PG_DOCS ? rt_hash_str(r->doc.name) : 0);
+    rt_pg_habit *set = &all->of[hash % RT_PG_HABIT_SETS * RT_PG_HABIT_WAYS];
+    rt_pg_habit *least = set;
+    for (rt_pg_habit *h = set; h < set + RT_PG_HABIT_WAYS; h++) {
+        if (h->times > 0 && is_of(h, r)) return h;
+        if (worth(all, h) < worth(all, least)) least = h;
     }
-    return found;
+    return least;
+}
+
+static bool can_be_habit(const rt_pg_record *r) {
+    if (r->part == RT_PG_DOCS) return r->doc.name.len <= RT_PG_HABIT_NAME_MAX;
+    return r->part == RT_PG_QUEUES || r->part == RT_PG_COUNTERS;
+}
+
+static void become(rt_pg_habit *h, const rt_pg_record *r) {
+    *h = (rt_pg_habit){.part = r->part, .key = rt_pg_key(r)};
+    if (r->part != RT_PG_DOCS) return;
+    h->kind = r->doc.kind;
+    h->name_len = (uint32_t)r->doc.name.len;
+    memcpy(h->name, r->doc.name.ptr, h->name_len);
 }
 
 void rt_pg_habit_note(rt_pg_habits *all, rt_pg_record *r) {
-    const bool kind = r->part == RT_PG_QUEUES || r->part == RT_PG_DOCS || r->part == RT_PG_COUNTERS;
-    if (!kind || r->looked || all->noted == RT_PG_HABITS_NOTED) return;
+    if (r->looked || !can_be_habit(r)) return;
     r->looked = true;
-    all->noted++;
-    rt_pg_habit *h = NULL;
-    for (size_t i = 0; i < RT_PG_HABITS && h == NULL; i++) {
-        if (is_of(&all->of[i], r)) h = &all->of[i];
-    }
-    if (h == NULL) {
-        h = least(all);
-        if (worth(all, h) >= OFTEN) return;
-        *h = (rt_pg_habit){.part = r->part, .key = r->part == RT_PG_DOCS ? 0 : rt_pg_key(r)};
-        if (r->part == RT_PG_DOCS) {
-            h->kind = r->doc.kind;
-            h->name_len = r->doc.name.len;
-            memcpy(h->name, r->doc.name.ptr, h->name_len);
-        }
-    } else if (worth(all, h) == 0) {
-        h->times = 0;
-    }
+    rt_pg_habit *h = place_of(all, r);
+    const bool known = h->times > 0 && is_of(h, r);
+    if (!known && worth(all, h) >= OFTEN) return;
+    if (!known) become(h, r);
+    if (worth(all, h) == 0) h->times = 0;
     if (h->times < OFTEN) h->times++;
     h->seen = all->batch;
 }
 
 void rt_pg_habits_want(rt_pg *s) {
     rt_pg_habits *all = &s->habits;
+    const bool turns = all->met != 0 && all->batch - all->met <= TURNS;
     for (size_t i = 0; i < RT_PG_HABITS; i++) {
         const rt_pg_habit *h = &all->of[i];
         if (worth(all, h) < OFTEN) continue;
@@ -60,11 +69,23 @@ void rt_pg_habits_want(rt_pg *s) {
         rt_pg_record *r = h->part == RT_PG_DOCS ? rt_pg_know_doc(&s->batch, h->kind, name)
                                                 : rt_pg_know(&s->batch, h->part, h->key);
         // Without memory for it, it is asked for when it is needed.
-        if (r != NULL && !r->known) (void)rt_pg_want(&s->batch, r);
+        if (r == NULL || r->known || !rt_pg_want(&s->batch, r)) continue;
+        r->locks = turns && h->written != 0 && all->batch - h->written <= LONG_AGO;
     }
 }
 
-void rt_pg_habits_next(rt_pg_habits *all) {
-    all->batch++;
-    all->noted = 0;
+static void note_written(rt_pg_habits *all, const rt_pg_vector *records) {
+    for (size_t i = 0; i < records->count; i++) {
+        const rt_pg_record *r = records->at[i];
+        rt_pg_habit *h = r->looked ? place_of(all, r) : NULL;
+        if (h != NULL && is_of(h, r)) h->written = all->batch;
+    }
 }
+
+void rt_pg_habits_wrote(rt_pg *s) {
+    note_written(&s->habits, &s->batch.touched[RT_PG_DOCS]);
+    note_written(&s->habits, &s->batch.touched[RT_PG_QUEUES]);
+}
+
+void rt_pg_habits_next(rt_pg_habits *all) { all->batch++; }
+void rt_pg_habits_met(rt_pg_habits *all) { all->met = all->batch; }

@@ -89,6 +89,7 @@ typedef struct rt_pg_record {
     bool guarded; /* a change rests on its version */
     bool looked;  /* habit.c has taken note of it */
     bool recalled; /* known from memory.c: to be compared at the commit */
+    bool locks;    /* document, queue: when it is read, nobody else may write it until the commit */
     bool lone;    /* body: not read, but one job used it when it was last written */
     bool made;    /* body: by the batch, and not yet sent */
     bool coming, named; /* body, while a change is compared: brought by it, used by it */
@@ -144,6 +145,7 @@ typedef struct rt_pg_batch {
     bool dirty;   /* there is something to commit */
     bool broken;  /* it can only fail: `why` */
     bool shout;   /* other nodes may find something to do */
+    bool holds;   /* others may wait for what it has locked */
     bool adopts;  /* it imports, and the store goes on where another one was: */
     uint32_t tag;
     uint64_t numbers_from; /* one sequence for ids and events: what both are below */
@@ -174,27 +176,36 @@ rt_code rt_pg_take_row(rt_pg *s, rt_pg_part part, const PGresult *rows, int row,
 
 /* ---- what batches use to read -------------------------------------------------------------------------- */
 
-enum { RT_PG_HABITS = 16, RT_PG_HABITS_NOTED = 64 /* by one batch */ };
+enum {
+    RT_PG_HABIT_SETS = 64, /* each record has its place in one of them, by hash … */
+    RT_PG_HABIT_WAYS = 8,  /* … which has room for so many */
+    RT_PG_HABITS = RT_PG_HABIT_SETS * RT_PG_HABIT_WAYS,
+    RT_PG_HABIT_NAME_MAX = 64 /* bytes; documents with longer names are read when they are asked for */
+};
 
 typedef struct rt_pg_habit {
     rt_pg_part part;
     rt_doc_kind kind;
     uint64_t key;
-    uint32_t seen;  /* the last batch that read it */
-    uint32_t times; /* of late; 0: a slot that is free */
-    size_t name_len;
-    char name[RT_DOC_NAME_MAX];
+    uint32_t seen;    /* the last batch that read it … */
+    uint32_t written; /* … and that wrote it; 0: none */
+    uint32_t times;   /* read, of late; 0: a slot that is free */
+    uint32_t name_len;
+    char name[RT_PG_HABIT_NAME_MAX];
 } rt_pg_habit;
 
 typedef struct rt_pg_habits {
     rt_pg_habit of[RT_PG_HABITS];
-    uint32_t batch, noted;
+    uint32_t batch;
+    uint32_t met; /* the last batch that met others who wrote the same; 0: none */
 } rt_pg_habits;
 
 /* habit.c */
 void rt_pg_habit_note(rt_pg_habits *all, rt_pg_record *record); /* a decision reads it */
 void rt_pg_habits_want(rt_pg *s);                               /* for the batch's first load */
-void rt_pg_habits_next(rt_pg_habits *all);                      /* a batch begins */
+void rt_pg_habits_next(rt_pg_habits *all);                      /* a batch begins … */
+void rt_pg_habits_wrote(rt_pg *s);                              /* … and has written */
+void rt_pg_habits_met(rt_pg_habits *all);                       /* others wrote what a batch wanted to write */
 
 /* ---- where free jobs begin ----------------------------------------------------------------------------- */
 

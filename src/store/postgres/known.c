@@ -170,7 +170,7 @@ void rt_pg_forget(rt_pg_batch *b) {
     b->guarded.count = b->recalled.count = 0;
     b->lists = NULL;
     b->lists_wanted = 0;
-    b->open = b->in_txn = b->dirty = b->broken = b->shout = b->adopts = false;
+    b->open = b->in_txn = b->dirty = b->broken = b->shout = b->holds = b->adopts = false;
     rt_arena_clear(&b->arena);
 }
 

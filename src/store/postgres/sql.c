@@ -9,6 +9,7 @@
 #define DUE_INDEX "(state = 2 OR (state = 4 AND (flags & 1) = 0))"
 #define ALL_INDEX "(state IN (2, 3, 4) AND (flags & 1) = 1)"
 #define ALL_MET "SELECT 1 / (CASE WHEN count(*) = array_length($1, 1) THEN 1 ELSE 0 END) "
+#define PATIENCE_MS "'2000'"
 #define CLOCK_MS "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
 static const char *type_name(Oid type) {
@@ -79,6 +80,14 @@ static void make_get(rt_buf *b, const rt_pg_table *t) {
     add_unnest(b, t, t->keys_count);
     rt_buf_addf(b, " ON ");
     add_same_key(b, t);
+}
+
+/* Locked in key order, as they are when they are written. */
+static void make_get_locked(rt_buf *b, const rt_pg_table *t) {
+    make_get(b, t);
+    rt_buf_addf(b, " ORDER BY ");
+    add_names(b, t, 0, t->keys_count, "t.");
+    rt_buf_addf(b, " FOR UPDATE OF t");
 }
 
 static void make_insert(rt_buf *b, const rt_pg_table *t) {
@@ -164,6 +173,9 @@ static void make_part(rt_buf *b, rt_pg_part part, rt_sql_verb verb) {
     case RT_SQL_SAME:
         if (part == RT_PG_JOBS || part == RT_PG_LEASES) make_same(b, t);
         return;
+    case RT_SQL_GET_LOCKED:
+        if (part == RT_PG_DOCS || part == RT_PG_QUEUES) make_get_locked(b, t);
+        return;
     case RT_SQL_VERB_COUNT: return;
     }
 }
@@ -203,6 +215,8 @@ static const struct {
     {RT_SQL_BEGIN_READ, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"},
     {RT_SQL_COMMIT, "COMMIT"},
     {RT_SQL_ROLLBACK, "ROLLBACK"},
+    {RT_SQL_IMPATIENT, "SELECT set_config('lock_timeout', '20', true)"},
+    {RT_SQL_PATIENT, "SELECT set_config('lock_timeout', " PATIENCE_MS ", true)"},
     {RT_SQL_GUARD,
      ALL_MET "FROM (SELECT 1 FROM unnest($1::smallint[], $2::bytea[], $3::bigint[]) AS u(kind, name, was) "
              "JOIN retryd_documents t ON t.kind = u.kind AND t.name = u.name AND t.version = u.was "
@@ -273,7 +287,7 @@ const char *const RT_SQL_PLANNER[RT_SQL_PLANNER_COUNT][2] = {
 static void make_settings(rt_buf *b, const rt_sql_flavour *flavour) {
     rt_buf_addf(b,
                 "SELECT " CLOCK_MS ", set_config('statement_timeout', '%u', true), "
-                "set_config('lock_timeout', '2000', true), "
+                "set_config('lock_timeout', " PATIENCE_MS ", true), "
                 "set_config('idle_in_transaction_session_timeout', '5000', true)",
                 flavour->statement_ms);
     for (int i = 0; i < RT_SQL_PLANNER_COUNT; i++) {

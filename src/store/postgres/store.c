@@ -25,6 +25,7 @@ static void push_end(rt_pg *s, uint64_t no, rt_batch_end end, const rt_err *why)
     if (end != RT_BATCH_DURABLE) {
         s->history.looked = false;
         rt_pg_forget_all(&s->memory);
+        if (end == RT_BATCH_CONFLICT) rt_pg_habits_met(&s->habits);
     } else if (s->commit_shouts) {
         rt_pg_shout(s);
     }
@@ -183,6 +184,7 @@ static void commit(rt_store *store, uint64_t batch_no) {
     }
     if (b->dirty && !b->broken && rt_pg_flush(s, &b->why) == RT_OK) {
         rt_pg_remember(s);
+        rt_pg_habits_wrote(s);
         send_commit(s);
     } else {
         const bool durable = !b->dirty && !b->broken;

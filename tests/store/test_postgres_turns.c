@@ -1,0 +1,93 @@
+/* test_postgres_turns.c: nodes that want the same records neither stand still nor decide in vain for long. */
+#include "os/clock.h"
+#include "store/postgres_nodes.h"
+
+enum { TURN_MS = 300, SOON_MS = 900 /* sooner than the database looks for deadlocks, which is after 1 s */ };
+
+static const rt_str SHARED = {.ptr = "shared", .len = 6};
+
+/* Asks until it is there; absent: a version of 0. */
+static rt_doc read_shared(nodes *n, int node) {
+    rt_doc doc = {.kind = RT_DOC_PROCESS, .name = SHARED};
+    rt_code code = rt_view_doc(nodes_batch(n, node), RT_DOC_PROCESS, SHARED, &doc);
+    if (code == RT_E_AGAIN) {
+        nodes_need(rt_store_load(n->store[node], &n->err), &n->err);
+        code = rt_view_doc(nodes_batch(n, node), RT_DOC_PROCESS, SHARED, &doc);
+    }
+    if (code != RT_E_ABSENT) nodes_need(code, &n->err);
+    return doc;
+}
+
+static void write_shared(nodes *n, int node, const rt_doc *was) {
+    rt_doc now = *was;
+    now.version++;
+    now.value = RT_STR("value");
+    nodes_must_apply(n, node, OPS(OP_DOC(was->version == 0 ? NULL : was, &now)));
+}
+
+static void write_shared_alone(nodes *n, int node) {
+    const rt_doc doc = read_shared(n, node);
+    write_shared(n, node, &doc);
+    nodes_must_commit(n, node);
+}
+
+static void list_to_take(nodes *n, int node) {
+    const rt_job_range due = {.index = RT_INDEX_DUE, .queue = Q, .until_ms = INT64_MAX, .to_take = true};
+    kit_ids ids = {.stop_at = 100};
+    nodes_list(n, node, due, &ids);
+    assert_int_equal(ids.count, 1);
+}
+
+/* As when the lease of a slow node runs out: another is about to take its job, while it still wants to end it. What the other
+ * writes next may be what the slow one has: if each waited, both would stand still. */
+static void postgres__what_another_is_taking_is_not_waited_for(void **state) {
+    nodes *n = *state;
+    const rt_job job = nodes_insert(n, 0, RT_JOB_LEASED, 0);
+    nodes_must_commit(n, 0);
+    rt_job read;
+    list_to_take(n, 0);
+    write_shared_alone(n, 1);
+    nodes_need(nodes_read_job(n, 1, job.id, &read), &n->err);
+    const rt_doc doc = read_shared(n, 1);
+    write_shared(n, 1, &doc);
+    nodes_update(n, 1, &read, RT_JOB_SCHEDULED);
+    const int64_t began_ms = rt_mono_ms();
+    assert_int_equal(nodes_commit(n, 1), RT_BATCH_CONFLICT);
+    assert_true(rt_mono_ms() - began_ms < SOON_MS);
+    nodes_update(n, 0, &job, RT_JOB_SCHEDULED);
+    nodes_must_commit(n, 0);
+}
+
+/* Node 1 decides and is overtaken. From then on it does not decide before it is its turn. */
+static void postgres__who_was_overtaken_takes_turns(void **state) {
+    nodes *n = *state;
+    for (int i = 0; i < 4; i++) { // both know it for something that they often write
+        write_shared_alone(n, 0);
+        write_shared_alone(n, 1);
+    }
+    rt_doc docs[NODES] = {read_shared(n, 0), read_shared(n, 1)};
+    write_shared(n, 0, &docs[0]);
+    nodes_must_commit(n, 0);
+    write_shared(n, 1, &docs[1]);
+    assert_int_equal(nodes_commit(n, 1), RT_BATCH_CONFLICT);
+    docs[1] = read_shared(n, 1);
+    docs[0] = read_shared(n, 0);
+    assert_int_equal(docs[0].version, docs[1].version);
+    write_shared(n, 0, &docs[0]);
+    nodes_send(n, 0);
+    nodes_must_wait(n, 0, TURN_MS);
+    write_shared(n, 1, &docs[1]);
+    nodes_must_commit(n, 1);
+    assert_int_equal(nodes_await(n, 0), RT_BATCH_CONFLICT);
+    write_shared_alone(n, 0);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, nodes_open, nodes_close)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(postgres__what_another_is_taking_is_not_waited_for),
+        TEST(postgres__who_was_overtaken_takes_turns),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
