@@ -277,6 +277,12 @@ rt_code rt_batch_apply(rt_engine *e, rt_tx *tx) {
     return RT_OK;
 }
 
+bool rt_batch_overtaken(rt_command *cmd) {
+    if (++cmd->tries < RT_DECIDE_TRIES_MAX) return false;
+    cmd->code = rt_fail(&cmd->err, RT_E_UNAVAILABLE, 0, "others keep changing the same records; try again in a moment");
+    return true;
+}
+
 /* One try. True: settled for this batch (cmd->code says how). False: it must be decided again; AGAIN: after a load. */
 static bool decide_once(rt_engine *e, rt_command *cmd) {
     rt_tx *tx = rt_batch_tx(e);
@@ -289,7 +295,9 @@ static bool decide_once(rt_engine *e, rt_command *cmd) {
     cmd->wait = NULL;
     rt_code code = cmd->decide(tx, cmd);
     if (cmd->wait != NULL) cmd->wait->seen = told;
-    if (code == RT_OK) code = rt_batch_apply(e, tx);
+    const bool decided = code == RT_OK;
+    if (decided) code = rt_batch_apply(e, tx);
+    const bool overtaken = decided && code == RT_E_CONFLICT;
     cmd->code = code;
     cmd->err = e->err;
     if (code == RT_E_AGAIN) return false;
@@ -297,11 +305,9 @@ static bool decide_once(rt_engine *e, rt_command *cmd) {
     const bool torn = code == RT_E_CORRUPT && !e->store->sole_owner;
     const bool behind = e->store->lags && (code != RT_OK || tx->ops_count == 0);
     cmd->unsure = (torn || behind) && !cmd->confirmed;
-    if (code == RT_E_CONFLICT && ++cmd->tries < RT_DECIDE_TRIES_MAX) {
-        atomic_fetch_add_explicit(&e->metrics.conflicts, 1, memory_order_relaxed);
-        return false;
-    }
-    return true;
+    if (!overtaken) return true;
+    atomic_fetch_add_explicit(&e->metrics.conflicts, 1, memory_order_relaxed);
+    return rt_batch_overtaken(cmd);
 }
 
 static void decide_list(rt_engine *e, rt_command_list *list, size_t max) {

@@ -153,9 +153,8 @@ static void settle_conflict(rt_engine *e, rt_batch *b, const rt_err *why) {
     rt_command_list again = {0}, over = {0};
     rt_command *cmd;
     while ((cmd = rt_command_list_pop(&b->commands)) != NULL)
-        rt_command_list_push(++cmd->tries < RT_DECIDE_TRIES_MAX ? &again : &over, cmd);
+        rt_command_list_push(rt_batch_overtaken(cmd) ? &over : &again, cmd);
     rt_command_list_put_back(&e->inbox, &again);
-    refuse(&over, RT_E_CONFLICT, why);
     answer(e, &over);
     rt_waiting_wake_all(&e->waiting);
 }
