@@ -1,4 +1,6 @@
 """Two nodes on one store: what limits an event type holds for both together, as for one."""
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 import events
@@ -130,3 +132,20 @@ def test_probes_are_as_many_as_one_node_would_make(pair, receiver):
     seen = len(receiver.seen())
     wait_until(lambda: events.state(one, "card")["leased"] == 2, 10, "two probes")
     assert len(receiver.seen()) <= seen + 2
+
+
+def test_nodes_that_share_limits_do_not_hold_each_other_up(pair, receiver):
+    """Each start writes the same few records, whoever makes it."""
+    types, portions, portion = [f"t{n}" for n in range(6)], 8, 50
+    receiver.always(200)
+    for name in types:
+        events.put_type(pair[0], name, buckets=BUCKETS, target={"url": receiver.url("/hook")}, limits={"concurrency": 64})
+
+    def post(node):
+        for number in range(portions * len(types)):
+            events.batch(node, types[number % len(types)], *[{"body": number} for _ in range(portion)])
+
+    with ThreadPoolExecutor() as posters:
+        list(posters.map(post, pair))  # whoever is refused says so here
+    receiver.wait(len(pair) * portions * len(types) * portion, timeout=40)
+    wait_until(lambda: all(events.state(pair[1], name)["leased"] == 0 for name in types), 10)

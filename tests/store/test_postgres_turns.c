@@ -38,8 +38,8 @@ static void list_to_take(nodes *n, int node) {
     assert_int_equal(ids.count, 1);
 }
 
-/* As when the lease of a slow node runs out: another is about to take its job, while it still wants to end it. What the other
- * writes next may be what the slow one has: if each waited, both would stand still. */
+/* As when the lease of a slow node runs out: another is about to take its job, while it still wants to end it. What
+ * the other writes next may be what the slow one has: if each waited, both would stand still. */
 static void postgres__what_another_is_taking_is_not_waited_for(void **state) {
     nodes *n = *state;
     const rt_job job = nodes_insert(n, 0, RT_JOB_LEASED, 0);

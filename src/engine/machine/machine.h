@@ -128,7 +128,7 @@ rt_code rt_batch_apply(rt_engine *e, rt_tx *tx);
 void rt_batch_decide(rt_engine *e, size_t max);
 /* Submits the open batch, if anything is in it. */
 void rt_batch_submit(rt_engine *e);
-/* Others wrote what it was decided on. False: it is to be decided again; true: that has been enough, and its code says so. */
+/* Others wrote what it was decided on. False: it is to be decided again; true: that was enough, its code says so. */
 bool rt_batch_overtaken(rt_command *cmd);
 void rt_batch_free(rt_batch *b); /* NULL is a no-op */
 /* Settles all batches that have ended: done, attempts started, or undone. */
