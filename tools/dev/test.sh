@@ -141,7 +141,7 @@ e2e_tests() {
     rm -rf "$out"
     mkdir -p "$out"
     # pytest's 5: nothing in that file was chosen by the markers.
-    (cd tests/e2e && printf '%s\n' test_*.py) | OUT=$out MARKERS=$markers "$@" xargs -P 4 -I{} bash -c '
+    (cd tests/e2e && printf '%s\n' test_*.py) | OUT=$out MARKERS=$markers "$@" xargs -P 6 -I{} bash -c '
         name=${1%.py}
         /usr/bin/python3 -m pytest -q --tb=short -p no:cacheprovider -m "$MARKERS" --junitxml "$OUT/$name.xml" \
             --basetemp "$OUT/tmp-$name" "tests/e2e/$1" >"$OUT/$name.log" 2>&1
