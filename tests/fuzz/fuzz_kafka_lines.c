@@ -4,9 +4,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "store/kafka/dirty.h"
-#include "store/kafka/ledger.h"
-#include "store/kafka/rows.h"
+#include "store/kafka/lines/dirty.h"
+#include "store/kafka/lines/ledger.h"
+#include "store/kafka/lines/parts.h"
+#include "store/kafka/lines/rows.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

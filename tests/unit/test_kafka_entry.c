@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "store/kafka/dirty.h"
-#include "store/kafka/entry.h"
+#include "store/kafka/lines/dirty.h"
+#include "store/kafka/lines/entry.h"
 
 static rt_buf line;
 static rt_dirty dirty;

@@ -7,7 +7,8 @@
 
 #include <cmocka.h>
 
-#include "store/kafka/ledger.h"
+#include "store/kafka/lines/ledger.h"
+#include "store/kafka/lines/parts.h"
 
 static rt_ledger ledger; /* several KB */
 static rt_parts parts;

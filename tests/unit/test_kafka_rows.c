@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "store/kafka/rows.h"
+#include "store/kafka/lines/rows.h"
 #include "store/kafka/share.h"
 #include "store/lmdb/store_lmdb.h"
 

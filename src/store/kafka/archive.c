@@ -11,7 +11,7 @@
 #include "base/quote.h"
 #include "os/clock.h"
 #include "store/kafka/inside.h"
-#include "store/kafka/rows.h"
+#include "store/kafka/lines/rows.h"
 #include "store/lmdb/store_lmdb.h"
 
 enum {

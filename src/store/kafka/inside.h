@@ -1,29 +1,26 @@
 /* inside.h: what the files of this folder share.
  *
- *   entry.c     a line of the journal, as bytes
- *   ledger.c    what is remembered beside the records
- *   journal.c   lines to Kafka and back
- *   replay.c    a batch that was decided, by whomever, applied to the copy
- *   dirty.c     records that the retry topic does not have yet
- *   rows.c      records as they stand there
- *   archive.c   writing it; restore.c: reading it
- *   intake.c    lines taken in, one after the other
- *   copy.c      the copy on this node's disk
- *   view.c      its views, and who shows which jobs to be taken
- *   share.c     which jobs are ours to take
- *   topics.c    the topics: there, and as they have to be
- *   mend.c      a copy that fell behind the journal's beginning, brought up to date
- *   words.c     what operators are told
- *   open.c      opening and closing
- *   store.c     the life of a batch */
+ *   store.c      the life of a batch
+ *   open.c       opening and closing
+ *   mend.c       a copy that fell behind the journal's beginning, brought up to date
+ *   intake.c     lines taken in, one after the other
+ *   archive.c    the retry topic, written; restore.c: read
+ *   topics.c     the topics: there, and as they have to be
+ *   words.c      what operators are told
+ *   view.c       views of the copy, and who shows which jobs to be taken
+ *   copy.c       the copy on this node's disk
+ *   share.c      which jobs are ours to take
+ *   journal.c    lines to Kafka and back
+ *   lines/       what lines say, and what they make of records: pure */
 #ifndef RT_STORE_KAFKA_INSIDE_H
 #define RT_STORE_KAFKA_INSIDE_H
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "store/kafka/dirty.h"
+#include "store/kafka/lines/dirty.h"
 #include "store/kafka/journal.h"
-#include "store/kafka/ledger.h"
+#include "store/kafka/lines/ledger.h"
+#include "store/kafka/lines/parts.h"
 #include "store/kafka/share.h"
 #include "store/kafka/store_kafka.h"
 

@@ -6,7 +6,7 @@
 
 #include "os/clock.h"
 #include "store/kafka/inside.h"
-#include "store/kafka/replay.h"
+#include "store/kafka/lines/replay.h"
 
 enum { CATCH_UP_LINES = 1000, WAIT_SLICE_MS = 100 };
 

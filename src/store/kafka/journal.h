@@ -5,7 +5,7 @@
 #define RT_STORE_KAFKA_JOURNAL_H
 #include "kafka/client.h"
 #include "port/executor.h"
-#include "store/kafka/entry.h"
+#include "store/kafka/lines/entry.h"
 
 enum {
     RT_JOURNAL_SEND_MS = 10000, /* librdkafka tries so long to write a record before it says that it could not */

@@ -8,7 +8,7 @@
 
 #include "os/clock.h"
 #include "store/kafka/inside.h"
-#include "store/kafka/rows.h"
+#include "store/kafka/lines/rows.h"
 
 enum { POLL_MS = 200, ASK_MS = 10000, STALL_MS = 90000, ROWS_A_COMMIT = 2000 };
 

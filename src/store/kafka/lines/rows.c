@@ -1,11 +1,10 @@
-#include "store/kafka/rows.h"
+#include "store/kafka/lines/rows.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/hex.h"
-#include "store/kafka/share.h"
 #include "store/lmdb/store_lmdb.h"
 #include "store/lmdb/stored.h"
 

@@ -1,8 +1,8 @@
 /* dirty.h: which records lines have changed that are not in the retry topic yet. Pure; one thread at a time. */
-#ifndef RT_STORE_KAFKA_DIRTY_H
-#define RT_STORE_KAFKA_DIRTY_H
+#ifndef RT_STORE_KAFKA_LINES_DIRTY_H
+#define RT_STORE_KAFKA_LINES_DIRTY_H
 #include "base/map.h"
-#include "store/kafka/entry.h"
+#include "store/kafka/lines/entry.h"
 
 enum { RT_DIRTY_MAX = 1 << 20 }; /* records; with more, only what frees is taken */
 

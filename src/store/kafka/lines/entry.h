@@ -22,8 +22,8 @@
  *            document: u8 kind, str name, u64 version of the one before, str the one now
  *            body: u64 id, of an import u64 users, str bytes; event: u64 seq, str
  * Numbers are little endian; str is a u32 length and the bytes. */
-#ifndef RT_STORE_KAFKA_ENTRY_H
-#define RT_STORE_KAFKA_ENTRY_H
+#ifndef RT_STORE_KAFKA_LINES_ENTRY_H
+#define RT_STORE_KAFKA_LINES_ENTRY_H
 #include "base/arena.h"
 #include "base/pack.h"
 #include "port/store.h"

@@ -1,4 +1,4 @@
-#include "store/kafka/dirty.h"
+#include "store/kafka/lines/dirty.h"
 
 static uint64_t hash_of(const rt_dirty_key *k) {
     const uint64_t hash = rt_hash_u64(k->key ^ rt_hash_str(k->name)) ^ rt_hash_u64((uint64_t)k->kind << 8 | k->doc_kind);

@@ -1,4 +1,4 @@
-#include "store/kafka/entry.h"
+#include "store/kafka/lines/entry.h"
 
 #include <string.h>
 

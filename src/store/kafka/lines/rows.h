@@ -7,11 +7,11 @@
  *   doc/KIND/NAME       the same; KIND is a decimal number, NAME the rest, any bytes
  *   cut                 the ledger as of the cut; always in partition 0
  * ID and SEQ are 16 hex digits. No value: there is no such record (any more). */
-#ifndef RT_STORE_KAFKA_ROWS_H
-#define RT_STORE_KAFKA_ROWS_H
+#ifndef RT_STORE_KAFKA_LINES_ROWS_H
+#define RT_STORE_KAFKA_LINES_ROWS_H
 #include <librdkafka/rdkafka.h>
 
-#include "store/kafka/dirty.h"
+#include "store/kafka/lines/dirty.h"
 
 #define RT_ROW_CUT RT_STR("cut")
 

@@ -1,4 +1,4 @@
-#include "store/kafka/replay.h"
+#include "store/kafka/lines/replay.h"
 
 #include <errno.h>
 
