@@ -17,7 +17,8 @@ enum {
     SPARE_EXCHANGES_MAX = 1024,
     CONNECTION_MEMORY_BYTES = 12 * 1024, /* headers and buffers of one; it is cleared for each request, so be brief */
     GOODBYE_TURNS_MAX = 16, /* turns of the loop after the drain, for replies that fit the socket */
-    HURRIED_MS = 5000       /* to read a reply while others wait for its room */
+    HURRIED_MS = 5000,      /* to read a reply while others wait for its room */
+    DRAIN_LOOK_MS = 100     /* between two looks, during the drain, for clients that are gone */
 };
 
 /* ---- exchanges ----------------------------------------------------------------------------------------- */
@@ -226,7 +227,19 @@ static int wait_ms(const rt_server *s, int64_t until_mono_ms) {
         if (at < until_mono_ms) until_mono_ms = at;
     }
     if (until_mono_ms - s->now_mono_ms < ms) ms = until_mono_ms - s->now_mono_ms;
+    if (s->draining && ms > DRAIN_LOOK_MS) ms = DRAIN_LOOK_MS;
     return ms < 0 ? 0 : (int)ms;
+}
+
+/* libmicrohttpd overlooks that a connection has ended where that came along with the last bytes: it reads no further until
+ * something new comes. A request that will never be whole must not hold up the drain. */
+static void cut_off_gone(rt_server *s) {
+    for (rt_deadline *d = s->receiving.first; d != NULL;) {
+        rt_peer *peer = (rt_peer *)d;
+        char byte;
+        d = d->after;
+        if (recv(peer->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) cut_off(s, peer);
+    }
 }
 
 static void start_draining(rt_server *s) {
@@ -250,6 +263,7 @@ static rt_code turn(rt_server *s, int64_t until_mono_ms, rt_err *err) {
     if (!s->draining && atomic_load_explicit(&s->stop, memory_order_relaxed)) start_draining(s);
     take_all_back(s);
     enforce_deadlines(s);
+    if (s->draining) cut_off_gone(s);
     // Last: what was resumed, cut off or given room to above, libmicrohttpd sees only when it is run.
     s->has_room_again = false;
     return MHD_run(s->daemon) == MHD_YES ? RT_OK : rt_fail(err, RT_E_IO, 0, "libmicrohttpd stopped");

@@ -143,12 +143,18 @@ def test_garbage_does_not_hurt(retryd, data):
 
 
 @pytest.mark.slow
-def test_slow_clients_cannot_hold_the_server(retryd):
-    slow = []
-    for _ in range(300):
+def begin_requests(retryd, count):
+    """Connections whose request is never whole."""
+    begun = []
+    for _ in range(count):
         connection = socket.create_connection(("127.0.0.1", retryd.port))
         connection.sendall(b"POST /v2/queues/q/messages HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
-        slow.append(connection)
+        begun.append(connection)
+    return begun
+
+
+def test_slow_clients_cannot_hold_the_server(retryd):
+    slow = begin_requests(retryd, 300)
     for n in range(50):
         began = time.monotonic()
         retryd.send("q", n)
@@ -156,6 +162,18 @@ def test_slow_clients_cannot_hold_the_server(retryd):
         slow[n].send(b" ")
     for connection in slow:
         connection.close()
+
+
+def test_clients_that_went_away_do_not_hold_up_the_stop(retryd):
+    """Their last bytes and their end come at once."""
+    slow = begin_requests(retryd, 100)
+    retryd.send("q", "by now the server has read what they sent")
+    for connection in slow:
+        connection.sendall(b" ")
+        connection.close()
+    began = time.monotonic()
+    assert retryd.stop() == 0
+    assert time.monotonic() - began < 10  # a request may take 30 s
 
 
 @pytest.mark.slow
