@@ -1,5 +1,5 @@
-/* copy.c: the copy of all records on this node's disk. Kafka has them, so nothing is synced while it runs: after a crash of
- * the machine the copy may be damaged, and is made again. */
+#include "store/kafka/copy.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,18 +7,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "store/kafka/inside.h"
 #include "store/lmdb/store_lmdb.h"
 
-enum { PATH_BYTES = 4096, LINE_BYTES = RT_KS_ORIGIN_BYTES /* of either file */ };
+enum { PATH_BYTES = 4096, LINE_BYTES = RT_COPY_ORIGIN_BYTES /* of either file */ };
 
 static const char BOOT_ID[] = "/proc/sys/kernel/random/boot_id";
 static const char CLEAN[] = "clean\n";
 
 /* ---- which store it is of, and which boot of the machine has written it -------------------------------- */
 
-static bool path_in(const rt_ks *s, const char *name, char out[PATH_BYTES]) {
-    const int need = snprintf(out, PATH_BYTES, "%s/%s", s->cfg.dir, name);
+static bool path_in(const rt_copy *c, const char *name, char out[PATH_BYTES]) {
+    const int need = snprintf(out, PATH_BYTES, "%s/%s", c->cfg->dir, name);
     return need > 0 && need < PATH_BYTES;
 }
 
@@ -42,131 +41,118 @@ static rt_code write_file(const char *path, const char *text, rt_err *err) {
     return good ? RT_OK : rt_fail(err, RT_E_IO, saved, "%s: %s", path, strerror(saved));
 }
 
-static void remove_files(const rt_ks *s) {
+static void remove_files(const rt_copy *c) {
     static const char *const NAMES[] = {"data.mdb", "lock.mdb", "boot", "origin"};
     char path[PATH_BYTES];
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
-        if (path_in(s, NAMES[i], path)) (void)unlink(path);
+        if (path_in(c, NAMES[i], path)) (void)unlink(path);
     }
 }
 
 /* What was written by an earlier boot, and not closed in good order, may be damaged; and a copy of another store would make
  * this one's lines mean something else. */
-static void discard_doubtful(const rt_ks *s) {
+static void discard_doubtful(const rt_copy *c) {
     char path[PATH_BYTES], was[LINE_BYTES], now[LINE_BYTES];
-    if (!path_in(s, "boot", path)) return;
+    if (!path_in(c, "boot", path)) return;
     read_file(path, was);
     read_file(BOOT_ID, now);
     const bool doubtful = strcmp(was, CLEAN) != 0 && strcmp(was, now) != 0;
-    if (!path_in(s, "origin", path)) return;
+    if (!path_in(c, "origin", path)) return;
     read_file(path, was);
-    if (doubtful || strcmp(was, s->origin) != 0) remove_files(s);
+    if (doubtful || strcmp(was, c->origin) != 0) remove_files(c);
 }
 
-static rt_code mark(const rt_ks *s, bool clean, rt_err *err) {
+static rt_code mark(const rt_copy *c, bool clean, rt_err *err) {
     char path[PATH_BYTES], now[LINE_BYTES];
-    if (!path_in(s, "boot", path)) return rt_fail(err, RT_E_INVALID, 0, "the folder's path is too long");
+    if (!path_in(c, "boot", path)) return rt_fail(err, RT_E_INVALID, 0, "the folder's path is too long");
     read_file(BOOT_ID, now);
     return write_file(path, clean ? CLEAN : now, err);
 }
 
-static rt_code note_origin(const rt_ks *s, rt_err *err) {
+static rt_code note_origin(const rt_copy *c, rt_err *err) {
     char path[PATH_BYTES];
-    if (!path_in(s, "origin", path)) return rt_fail(err, RT_E_INVALID, 0, "the folder's path is too long");
-    return write_file(path, s->origin, err);
+    if (!path_in(c, "origin", path)) return rt_fail(err, RT_E_INVALID, 0, "the folder's path is too long");
+    return write_file(path, c->origin, err);
 }
 
 /* ---- opening and closing ------------------------------------------------------------------------------- */
 
-rt_code rt_copy_open(rt_ks *s, rt_err *err) {
-    if (mkdir(s->cfg.dir, 0700) != 0 && errno != EEXIST)
-        return rt_fail(err, RT_E_IO, errno, "%s: %s", s->cfg.dir, strerror(errno));
-    discard_doubtful(s);
+rt_code rt_copy_open(rt_copy *c, rt_err *err) {
+    if (mkdir(c->cfg->dir, 0700) != 0 && errno != EEXIST)
+        return rt_fail(err, RT_E_IO, errno, "%s: %s", c->cfg->dir, strerror(errno));
+    discard_doubtful(c);
     const rt_store_lmdb_config cfg = {
-        .dir = s->cfg.dir,
-        .map_bytes = s->cfg.map_bytes,
-        .disk_reserve_bytes = s->cfg.disk_reserve_bytes,
-        .retention = s->cfg.retention,
+        .dir = c->cfg->dir,
+        .map_bytes = c->cfg->map_bytes,
+        .disk_reserve_bytes = c->cfg->disk_reserve_bytes,
+        .retention = c->cfg->retention,
         .no_sync = true,
     };
-    rt_code code = rt_store_lmdb_open(&cfg, &s->copy.local, err);
-    if (code == RT_OK) code = note_origin(s, err);
-    if (code == RT_OK) code = mark(s, false, err);
-    return code == RT_OK ? rt_copy_read_ledger(s, err) : code;
+    rt_code code = rt_store_lmdb_open(&cfg, &c->local, err);
+    if (code == RT_OK) code = note_origin(c, err);
+    if (code == RT_OK) code = mark(c, false, err);
+    return code == RT_OK ? rt_copy_read_ledger(c, err) : code;
 }
 
-rt_code rt_copy_renew(rt_ks *s, rt_err *err) {
-    rt_store_close(s->copy.local);
-    s->copy = (rt_copy){.local = NULL};
-    remove_files(s);
-    return rt_copy_open(s, err);
+rt_code rt_copy_renew(rt_copy *c, rt_err *err) {
+    rt_store_close(c->local);
+    c->local = NULL;
+    c->no = 0;
+    c->unsure = c->behind = c->lost = false;
+    remove_files(c);
+    return rt_copy_open(c, err);
 }
 
-void rt_copy_close(rt_ks *s) {
+void rt_copy_close(rt_copy *c) {
     rt_err err;
-    if (s->copy.local == NULL) return;
-    const bool synced = rt_store_lmdb_sync(s->copy.local, &err) == RT_OK;
-    rt_store_close(s->copy.local);
-    s->copy.local = NULL;
-    if (synced) (void)mark(s, true, &err);
+    if (c->local == NULL) return;
+    const bool synced = rt_store_lmdb_sync(c->local, &err) == RT_OK;
+    rt_store_close(c->local);
+    c->local = NULL;
+    if (synced) (void)mark(c, true, &err);
 }
 
 /* ---- the ledger ---------------------------------------------------------------------------------------- */
 
-rt_code rt_copy_read_ledger(rt_ks *s, rt_err *err) {
+/* True: the last batch has an end. */
+static bool learn_end(rt_copy *c, rt_batch_end *end, rt_err *err) {
+    uint64_t no;
+    c->unsure = !rt_store_poll(c->local, &no, end, err);
+    return !c->unsure;
+}
+
+rt_code rt_copy_read_ledger(rt_copy *c, rt_err *err) {
     rt_view *view;
     rt_str note;
-    rt_code code = rt_store_view(s->copy.local, &view, err);
+    rt_batch_end end;
+    if (c->unsure && !learn_end(c, &end, err))
+        return rt_fail(err, RT_E_UNAVAILABLE, 0, "the copy is being opened afresh");
+    rt_code code = rt_store_view(c->local, &view, err);
     if (code != RT_OK) return code;
     code = rt_store_lmdb_note(view, &note);
-    if (code == RT_E_ABSENT) rt_ledger_init(&s->ledger);
-    else if (code == RT_OK && !rt_ledger_decode(note, &s->ledger)) code = RT_E_CORRUPT;
+    if (code == RT_E_ABSENT) rt_ledger_init(&c->ledger);
+    else if (code == RT_OK && !rt_ledger_decode(note, &c->ledger)) code = RT_E_CORRUPT;
     rt_view_close(view);
     if (code == RT_OK || code == RT_E_ABSENT) return RT_OK;
-    return rt_fail(err, code, 0, "%s: what it holds of the journal cannot be read", s->cfg.dir);
+    return rt_fail(err, code, 0, "%s: what it holds of the journal cannot be read", c->cfg->dir);
 }
 
-/* True: the last batch has an end. */
-static bool learn_end(rt_ks *s, rt_batch_end *end, rt_err *err) {
-    uint64_t no;
-    s->copy.unsure = !rt_store_poll(s->copy.local, &no, end, err);
-    return !s->copy.unsure;
-}
-
-rt_code rt_copy_save(rt_ks *s, rt_err *err) {
+rt_code rt_copy_save(rt_copy *c, rt_err *err) {
     rt_batch_end end;
-    rt_store_commit(s->copy.local, ++s->copy.no);
-    if (!learn_end(s, &end, err)) return rt_fail(err, RT_E_UNAVAILABLE, 0, "the copy is being opened afresh");
+    rt_store_commit(c->local, ++c->no);
+    if (!learn_end(c, &end, err)) return rt_fail(err, RT_E_UNAVAILABLE, 0, "the copy is being opened afresh");
     return end == RT_BATCH_DURABLE ? RT_OK : RT_E_UNAVAILABLE;
 }
 
-rt_code rt_copy_commit(rt_ks *s, const rt_ledger *next, rt_err *err) {
+rt_code rt_copy_commit(rt_copy *c, const rt_ledger *next, rt_err *err) {
     rt_buf note = {0};
     rt_ledger_encode(next, &note);
     rt_code code = note.failed ? rt_fail(err, RT_E_NOMEM, ENOMEM, "the copy")
-                               : rt_store_lmdb_put_note(s->copy.local, rt_buf_str(&note), err);
+                               : rt_store_lmdb_put_note(c->local, rt_buf_str(&note), err);
     rt_buf_deinit(&note);
-    if (code == RT_OK) code = rt_copy_save(s, err);
-    else rt_store_abandon(s->copy.local);
-    if (code == RT_OK) s->ledger = *next;
-    else s->copy.behind = true;
-    return code;
-}
-
-rt_code rt_ks_read_on(rt_ks *s, rt_err *err) {
-    rt_batch_end end;
-    if (s->copy.unsure && !learn_end(s, &end, err))
-        return rt_fail(err, RT_E_UNAVAILABLE, 0, "the copy is being opened afresh");
-    rt_code code = rt_copy_read_ledger(s, err);
-    if (code != RT_OK) return code;
-    rt_parts_deinit(&s->parts);
-    // A batch of ours whose end on this disk was not known: is it there?
-    if (s->own.tried > 0 && s->ledger.position >= s->own.tried) {
-        s->own.seen = true;
-        s->own.end = RT_BATCH_DURABLE;
-        s->dirty.incomplete = true; // what it changed was not noted
-    }
-    code = rt_journal_read_from(&s->journal, s->ledger.from, err);
-    s->copy.behind = code != RT_OK;
+    if (code == RT_OK) code = rt_copy_save(c, err);
+    else rt_store_abandon(c->local);
+    if (code == RT_OK) c->ledger = *next;
+    else c->behind = true;
     return code;
 }

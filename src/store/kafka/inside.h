@@ -8,6 +8,7 @@
  *   topics.c     the topics: there, and as they have to be
  *   words.c      what operators are told
  *   view.c       views of the copy, and who shows which jobs to be taken
+ *   gate.c       who may look at it
  *   copy.c       the copy on this node's disk
  *   share.c      which jobs are ours to take
  *   journal.c    lines to Kafka and back
@@ -17,62 +18,13 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "store/kafka/lines/dirty.h"
+#include "store/kafka/copy.h"
 #include "store/kafka/journal.h"
-#include "store/kafka/lines/ledger.h"
+#include "store/kafka/lines/dirty.h"
 #include "store/kafka/lines/parts.h"
-#include "store/kafka/share.h"
-#include "store/kafka/store_kafka.h"
+#include "store/kafka/view.h"
 
 typedef struct rt_ks rt_ks;
-
-/* ---- the copy ------------------------------------------------------------------------------------------ */
-
-typedef struct rt_copy {
-    rt_store *local; /* LMDB */
-    uint64_t no;     /* of its last batch */
-    bool unsure;     /* … whose end is not known */
-    bool behind;     /* something went wrong here: what is stored has to be asked, and read on from there */
-    bool lost;       /* lines that it has not taken in are gone: see mend.c */
-} rt_copy;
-
-/* Opens it, and the ledger in it. What a crash of the machine may have damaged is thrown away. */
-RT_MUST_USE rt_code rt_copy_open(rt_ks *s, rt_err *err);
-/* Throws the copy away and begins an empty one. */
-RT_MUST_USE rt_code rt_copy_renew(rt_ks *s, rt_err *err);
-void rt_copy_close(rt_ks *s);
-/* Ends the open batch together with the ledger as it is then. RT_OK: s->ledger is `next`. Otherwise it is behind. */
-RT_MUST_USE rt_code rt_copy_commit(rt_ks *s, const rt_ledger *next, rt_err *err);
-/* Ends the open batch as it is, with the ledger that was stored before. */
-RT_MUST_USE rt_code rt_copy_save(rt_ks *s, rt_err *err);
-/* The ledger as it is stored. */
-RT_MUST_USE rt_code rt_copy_read_ledger(rt_ks *s, rt_err *err);
-
-/* ---- views --------------------------------------------------------------------------------------------- */
-
-typedef struct rt_ks_view {
-    rt_view base; /* first */
-    rt_ks *store;
-    rt_view *inner;
-} rt_ks_view;
-
-/* Who looks at the copy from outside, and whether it may be looked at. */
-typedef struct rt_gate {
-    pthread_mutex_t lock;
-    pthread_cond_t emptied;
-    uint32_t views;
-    bool shut;
-} rt_gate;
-
-extern const rt_view_ops rt_ks_view_ops;
-/* RT_E_UNAVAILABLE: the copy is being made again. */
-RT_MUST_USE rt_code rt_ks_view_open(rt_ks *s, rt_view **out, rt_err *err);
-/* Nobody has looked at the journal for so long that it may have been cut off behind us: the process was paused. */
-bool rt_ks_is_away(const rt_ks *s);
-void rt_gate_init(rt_gate *g);
-void rt_gate_deinit(rt_gate *g);
-void rt_gate_shut(rt_gate *g); /* waits until nobody looks */
-void rt_gate_open(rt_gate *g);
 
 /* ---- lines --------------------------------------------------------------------------------------------- */
 
@@ -111,6 +63,8 @@ RT_MUST_USE rt_code rt_ks_restore(rt_ks *s, rt_err *err);
 /* mend.c: begins to see to the copy, in a thread of its own. Until it is over the engine's thread leaves alone what is here,
  * but for rt_mend_is_over. */
 #define RT_KS_MENDING "this node was away for too long: its copy is being brought up to date"
+/* Nobody has looked at the journal for so long that it may have been cut off behind us: the process was paused. */
+bool rt_ks_is_away(const rt_ks *s);
 void rt_mend_begin(rt_ks *s);
 bool rt_mend_is_over(rt_ks *s); /* true: none is under way, or it has just come to its end */
 void rt_mend_stop(rt_ks *s);    /* gives it up, if one is under way */
@@ -127,7 +81,8 @@ RT_MUST_USE rt_code rt_ks_fill(rt_ks *s, rt_err *err);
 /* Takes a share of the work, and writes the retry topic if that is this node's part. May be tried again. */
 RT_MUST_USE rt_code rt_ks_take_part(rt_ks *s, rt_err *err);
 
-/* topics.c. Waits until the topics are there, and looks at them, and at who else is there if that matters; s->origin. */
+/* topics.c. Waits until the topics are there, and looks at them, and at who else is there if that matters; notes of what
+ * the copy is a copy. */
 RT_MUST_USE rt_code rt_ks_topics(rt_ks *s, rt_err *err);
 
 /* ---- the store ----------------------------------------------------------------------------------------- */
@@ -138,8 +93,6 @@ typedef enum rt_ks_stage {
     RT_KS_FENCING  /* whether it arrived is not known: nothing of it may arrive later */
 } rt_ks_stage;
 
-enum { RT_KS_ORIGIN_BYTES = 512 };
-
 struct rt_ks {
     rt_store base; /* first */
     rt_store_kafka_config cfg; /* its strings are ours */
@@ -147,13 +100,11 @@ struct rt_ks {
     char *brokers, *dir, *properties;
     char journal_topic[RT_TOPIC_NAME_MAX + 1], retry_topic[RT_TOPIC_NAME_MAX + 1];
     char dead_topic[RT_TOPIC_NAME_MAX + 1], audit_topic[RT_TOPIC_NAME_MAX + 1], open_topic[RT_TOPIC_NAME_MAX + 1];
-    char origin[RT_KS_ORIGIN_BYTES]; /* what the copy is a copy of: cluster and journal, one line */
     uint64_t node;
     uint32_t epoch;
     uint64_t line_no;
     rt_journal journal;
     rt_parts parts;
-    rt_ledger ledger; /* as of what the copy holds */
     rt_copy copy;
     rt_arena arena;
     uint64_t counter;         /* of the last number that was given out */

@@ -24,7 +24,7 @@ void rt_ks_note_time(rt_ks *s, int64_t at_ms) {
 
 rt_code rt_ks_commit(rt_ks *s, const rt_ledger *next, rt_str items, int64_t offset, rt_err *err) {
     (void)pthread_mutex_lock(&s->cut_lock);
-    const rt_code code = rt_copy_commit(s, next, err);
+    const rt_code code = rt_copy_commit(&s->copy, next, err);
     if (code == RT_OK) rt_dirty_add(&s->dirty, items, offset);
     (void)pthread_mutex_unlock(&s->cut_lock);
     return code;
@@ -51,7 +51,7 @@ typedef struct line {
 
 /* RT_OK: it is in the open batch of the copy. RT_E_CONFLICT: it does not count. */
 static rt_code judge(rt_ks *s, const line *l, rt_str items, uint32_t *tag, rt_err *err) {
-    if (rt_ledger_is_fenced(&s->ledger, l->head.node, l->head.epoch))
+    if (rt_ledger_is_fenced(&s->copy.ledger, l->head.node, l->head.epoch))
         return rt_fail(err, RT_E_CONFLICT, 0, "its node was fenced");
     return rt_replay(s->copy.local, items, &s->arena, tag, err);
 }
@@ -95,7 +95,7 @@ static rt_str take_books(rt_ledger *next, rt_str payload) {
 
 static rt_code take_line(rt_ks *s, const line *l, rt_err *err) {
     rt_unpack u = {.rest = l->payload};
-    rt_ledger next = s->ledger;
+    rt_ledger next = s->copy.ledger;
     next.position = l->offset + 1;
     next.from = rt_parts_from(&s->parts, next.position);
     if (l->head.at_ms > next.at_ms) next.at_ms = l->head.at_ms;
@@ -127,7 +127,7 @@ static rt_code take_line(rt_ks *s, const line *l, rt_err *err) {
         s->cut_noted = next.cut;
         rt_ks_note_cut(s, next.cut);
     }
-    s->ledger = next;
+    s->copy.ledger = next;
     rt_ks_note_time(s, next.at_ms);
     return RT_OK;
 }
@@ -135,7 +135,7 @@ static rt_code take_line(rt_ks *s, const line *l, rt_err *err) {
 /* ---- records ------------------------------------------------------------------------------------------- */
 
 static void note_again(rt_ks *s, const line *l) {
-    rt_ledger unused = s->ledger;
+    rt_ledger unused = s->copy.ledger;
     const rt_str items = take_books(&unused, l->payload);
     (void)pthread_mutex_lock(&s->cut_lock);
     rt_dirty_add(&s->dirty, items, l->offset);
@@ -143,7 +143,7 @@ static void note_again(rt_ks *s, const line *l) {
 }
 
 static rt_code take_record(rt_ks *s, int64_t offset, rt_str record, rt_err *err) {
-    if (offset > s->ledger.position) {
+    if (offset > s->copy.ledger.position) {
         s->copy.behind = s->copy.lost = true;
         return rt_fail(err, RT_E_ABSENT, 0, "lines of the journal are missing: something else deletes them");
     }
@@ -155,16 +155,31 @@ static rt_code take_record(rt_ks *s, int64_t offset, rt_str record, rt_err *err)
         s->copy.behind = true;
         return rt_fail(err, RT_E_NOMEM, ENOMEM, "a line of the journal");
     }
-    if (offset < s->ledger.position) { // the copy has it already, but the retry topic may not
-        const bool unknown = offset < s->note_below && offset >= s->ledger.cut;
+    if (offset < s->copy.ledger.position) { // the copy has it already, but the retry topic may not
+        const bool unknown = offset < s->note_below && offset >= s->copy.ledger.cut;
         if (unknown && end == RT_PARTS_WHOLE && l.head.kind == RT_ENTRY_BATCH) note_again(s, &l);
         return RT_OK;
     }
     l.ours = l.head.node == s->node;
     if (end == RT_PARTS_WHOLE) return take_line(s, &l, err);
-    s->ledger.position = offset + 1;
-    s->ledger.from = rt_parts_from(&s->parts, s->ledger.position);
+    s->copy.ledger.position = offset + 1;
+    s->copy.ledger.from = rt_parts_from(&s->parts, s->copy.ledger.position);
     return RT_OK;
+}
+
+rt_code rt_ks_read_on(rt_ks *s, rt_err *err) {
+    rt_code code = rt_copy_read_ledger(&s->copy, err);
+    if (code != RT_OK) return code;
+    rt_parts_deinit(&s->parts);
+    // A batch of ours whose end on this disk was not known: is it there?
+    if (s->own.tried > 0 && s->copy.ledger.position >= s->own.tried) {
+        s->own.seen = true;
+        s->own.end = RT_BATCH_DURABLE;
+        s->dirty.incomplete = true; // what it changed was not noted
+    }
+    code = rt_journal_read_from(&s->journal, s->copy.ledger.from, err);
+    s->copy.behind = code != RT_OK;
+    return code;
 }
 
 rt_code rt_ks_take_in(rt_ks *s, uint32_t max, rt_err *err) {
@@ -188,13 +203,13 @@ rt_code rt_ks_take_in(rt_ks *s, uint32_t max, rt_err *err) {
 
 rt_code rt_ks_catch_up(rt_ks *s, int64_t high, int64_t stall_ms, rt_err *err) {
     rt_ks_came(s);
-    int64_t at = s->ledger.position;
+    int64_t at = s->copy.ledger.position;
     int64_t until_ms = rt_mono_ms() + stall_ms;
-    while (s->ledger.position < high) {
+    while (s->copy.ledger.position < high) {
         const rt_code code = rt_ks_take_in(s, CATCH_UP_LINES, err);
         if (code != RT_OK && code != RT_E_UNAVAILABLE) return code;
-        if (s->ledger.position > at) {
-            at = s->ledger.position;
+        if (s->copy.ledger.position > at) {
+            at = s->copy.ledger.position;
             until_ms = rt_mono_ms() + stall_ms;
             rt_ks_came(s);
         } else if (rt_mono_ms() > until_ms) {

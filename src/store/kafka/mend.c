@@ -13,6 +13,14 @@
 
 enum { AGAIN_MS = 2000, SLICE_MS = 100 };
 
+enum { AWAY_MS_LEAST = 5000 }; /* longer than the engine ever is in one step */
+
+bool rt_ks_is_away(const rt_ks *s) {
+    if (s->cfg.alone) return false; // nobody writes behind its back
+    const int64_t most_ms = s->cfg.kept_ms > AWAY_MS_LEAST ? s->cfg.kept_ms : AWAY_MS_LEAST;
+    return rt_mono_ms() - atomic_load(&s->looked_ms) > most_ms;
+}
+
 static bool is_stopped(const rt_ks *s) { return atomic_load(&s->mend.stop); }
 
 static void pause_a_while(const rt_ks *s) {
@@ -40,7 +48,7 @@ static void *run(void *ctx) {
     stand_back(s);
     while (!is_stopped(s)) {
         if (come_back(s, &err) == RT_OK) {
-            rt_ks_say(s, false, "the copy is up to date again, as of line %lld", (long long)s->ledger.position);
+            rt_ks_say(s, false, "the copy is up to date again, as of line %lld", (long long)s->copy.ledger.position);
             atomic_store(&s->looked_ms, rt_mono_ms());
             rt_gate_open(&s->gate);
             break;
@@ -59,7 +67,7 @@ void rt_mend_begin(rt_ks *s) {
     const char *why = s->dirty.incomplete ? "something went wrong on this node's disk or in its memory"
                                           : "this node was away for longer than kafka.journal_kept_seconds";
     rt_ks_say(s, true, "%s. It has seen %s up to line %lld, and brings its copy up to date before it goes on", why,
-              s->journal_topic, (long long)s->ledger.position);
+              s->journal_topic, (long long)s->copy.ledger.position);
     atomic_store(&s->mend.over, false);
     const int bad = pthread_create(&s->mend.thread, NULL, run, s);
     s->mend.begun = bad == 0;

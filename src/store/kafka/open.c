@@ -21,7 +21,7 @@ void rt_ks_close(rt_store *store) {
     rt_share_close(s->share);
     rt_ks_forget_batch(s);
     rt_journal_close(&s->journal);
-    rt_copy_close(s);
+    rt_copy_close(&s->copy);
     rt_parts_deinit(&s->parts);
     rt_dirty_deinit(&s->dirty);
     (void)pthread_mutex_destroy(&s->cut_lock);
@@ -59,7 +59,8 @@ static rt_code init(rt_ks *s, const rt_store_kafka_config *cfg, rt_err *err) {
     const rt_code code = keep_config(s, cfg, err);
     if (code != RT_OK) return code;
     s->epoch = 1;
-    s->batch_view = (rt_ks_view){.base.ops = &rt_ks_view_ops, .store = s};
+    s->copy.cfg = &s->cfg;
+    s->batch_view = (rt_ks_view){.base.ops = &rt_ks_view_ops};
     if (s->base.fd < 0) return rt_fail(err, RT_E_IO, errno, "eventfd");
     if (getrandom(&s->node, sizeof s->node, 0) != (ssize_t)sizeof s->node)
         return rt_fail(err, RT_E_IO, errno, "getrandom");
@@ -107,13 +108,13 @@ static rt_code ask_range(rt_ks *s, int64_t *low, int64_t *high, rt_err *err) {
 static rt_code begin_anew(rt_ks *s, int64_t low, rt_err *err) {
     if (low > 0)
         rt_ks_say(s, false, "%s begins at line %lld, the copy ends at %lld: it is made again from %s", s->journal_topic,
-                  (long long)low, (long long)s->ledger.position, s->retry_topic);
-    rt_code code = rt_copy_renew(s, err);
+                  (long long)low, (long long)s->copy.ledger.position, s->retry_topic);
+    rt_code code = rt_copy_renew(&s->copy, err);
     if (code == RT_OK && low > 0) code = rt_ks_restore(s, err);
     if (code == RT_E_ABSENT)
         return rt_fail(err, RT_E_CORRUPT, 0, "%s begins at %lld, and there is no cut in %s", s->journal_topic,
                        (long long)low, s->retry_topic);
-    if (code == RT_OK && s->ledger.from < low)
+    if (code == RT_OK && s->copy.ledger.from < low)
         return rt_fail(err, RT_E_ABSENT, 0, "%s was cut off meanwhile", s->journal_topic);
     return code;
 }
@@ -125,24 +126,24 @@ static rt_code try_to_fill(rt_ks *s, rt_err *err) {
     rt_code code = ask_range(s, &low, &high, err);
     if (code == RT_OK && s->copy.behind && s->copy.local != NULL) code = rt_ks_read_on(s, err);
     if (code != RT_OK) return code;
-    if (s->ledger.position > high) // what was acknowledged is not to be forgotten without a word
+    if (s->copy.ledger.position > high) // what was acknowledged is not to be forgotten without a word
         return rt_fail(err, RT_E_CORRUPT, 0,
                        "%s ends at line %lld, and has been read to %lld: if it was deleted on purpose, delete %s too",
-                       s->journal_topic, (long long)high, (long long)s->ledger.position, s->dir);
+                       s->journal_topic, (long long)high, (long long)s->copy.ledger.position, s->dir);
     rt_parts_deinit(&s->parts);
     rt_dirty_deinit(&s->dirty); // noted again, from the last cut on
     s->copy.lost = false;
-    if (s->copy.local == NULL || s->ledger.from < low) code = begin_anew(s, low, err);
+    if (s->copy.local == NULL || s->copy.ledger.from < low) code = begin_anew(s, low, err);
     if (code != RT_OK) return code;
-    if (s->ledger.cut < low) s->ledger.cut = low; // nothing is deleted before the retry topic has it
-    s->note_below = s->ledger.position;
-    code = rt_journal_read_from(&s->journal, rt_ledger_start(&s->ledger), err);
+    if (s->copy.ledger.cut < low) s->copy.ledger.cut = low; // nothing is deleted before the retry topic has it
+    s->note_below = s->copy.ledger.position;
+    code = rt_journal_read_from(&s->journal, rt_ledger_start(&s->copy.ledger), err);
     return code == RT_OK ? rt_ks_catch_up(s, high, s->cfg.start_ms, err) : code;
 }
 
 rt_code rt_ks_fill(rt_ks *s, rt_err *err) {
     const rt_code code = try_to_fill(s, err);
-    if (s->ledger.cut > atomic_load(&s->cut)) atomic_store(&s->cut, s->ledger.cut);
+    if (s->copy.ledger.cut > atomic_load(&s->cut)) atomic_store(&s->cut, s->copy.ledger.cut);
     return code;
 }
 
@@ -150,7 +151,7 @@ rt_code rt_ks_fill(rt_ks *s, rt_err *err) {
 
 /* The store's name, on which its first two nodes may have to agree. */
 static rt_code be_born(rt_ks *s, rt_err *err) {
-    if (s->ledger.tag != 0) return RT_OK;
+    if (s->copy.ledger.tag != 0) return RT_OK;
     uint32_t tag = 0;
     while (tag == 0) {
         if (getrandom(&tag, sizeof tag, 0) != (ssize_t)sizeof tag) return rt_fail(err, RT_E_IO, errno, "getrandom");
@@ -196,9 +197,9 @@ rt_code rt_store_kafka_open(const rt_store_kafka_config *cfg, rt_store **out, rt
     rt_code code = init(s, cfg, err);
     if (code == RT_OK) code = rt_journal_open(&s->journal, &s->kafka, s->journal_topic, s->base.fd, err);
     if (code == RT_OK) code = rt_ks_topics(s, err);
-    if (code == RT_OK) code = rt_copy_open(s, err);
+    if (code == RT_OK) code = rt_copy_open(&s->copy, err);
     if (code == RT_OK) code = come_in(s, err);
-    s->base.tag = s->ledger.tag;
+    s->base.tag = s->copy.ledger.tag;
     if (code == RT_OK) code = rt_ks_take_part(s, err);
     if (code != RT_OK) {
         rt_ks_close(&s->base);

@@ -48,7 +48,7 @@ static rt_code take_row(restoring *r, const rd_kafka_message_t *m, rt_err *err) 
     const rt_code code = rt_row_put(r->store->copy.local, &row, m->payload != NULL ? &value : NULL, users_of(m), err);
     if (code != RT_OK || ++r->unsaved < ROWS_A_COMMIT) return code;
     r->unsaved = 0;
-    return rt_copy_save(r->store, err);
+    return rt_copy_save(&r->store->copy, err);
 }
 
 static rt_code take(restoring *r, rd_kafka_message_t *m, rt_err *err) {
@@ -122,7 +122,7 @@ static rt_code read_all(restoring *r, rt_err *err) {
     if (code == RT_OK && !r->has_cut)
         code = rt_fail(err, RT_E_ABSENT, 0, "Kafka: there is nothing in %s to begin from", r->store->retry_topic);
     if (code == RT_OK && rt_store_batch(r->store->copy.local, err) == NULL) code = RT_E_UNAVAILABLE;
-    return code == RT_OK ? rt_copy_commit(r->store, &r->ledger, err) : code;
+    return code == RT_OK ? rt_copy_commit(&r->store->copy, &r->ledger, err) : code;
 }
 
 static rt_code open_client(restoring *r, rt_err *err) {

@@ -29,6 +29,10 @@ bool rt_share_has(const rt_share *share, uint32_t partition) {
     return (word >> (partition % WORD_BITS) & 1) != 0;
 }
 
+bool rt_share_takes(const rt_share *share, rt_id queue, uint32_t bucket) {
+    return rt_share_has(share, rt_share_partition(queue, bucket, share->partitions));
+}
+
 bool rt_share_changed(rt_share *share) { return atomic_exchange(&share->changed, false); }
 
 /* ---- the group ----------------------------------------------------------------------------------------- */

@@ -17,6 +17,8 @@ void rt_share_close(rt_share *share); /* NULL is a no-op */
 
 /* Any thread. */
 bool rt_share_has(const rt_share *share, uint32_t partition);
+/* Are the jobs of that queue's bucket this node's to take? */
+bool rt_share_takes(const rt_share *share, rt_id queue, uint32_t bucket);
 /* True: other partitions than when it was last asked. */
 bool rt_share_changed(rt_share *share);
 

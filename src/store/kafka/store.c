@@ -59,7 +59,7 @@ static void end_batch(rt_ks *s, rt_batch_end end) {
 
 /* Nothing lies between what it was decided on and where it stands: the batch as it is, is what the line says. */
 static void end_at_once(rt_ks *s) {
-    rt_ledger next = s->ledger;
+    rt_ledger next = s->copy.ledger;
     next.position = s->journal.sent.last + 1;
     next.from = rt_parts_from(&s->parts, next.position);
     next.at_ms = atomic_load(&s->at_ms);
@@ -92,7 +92,7 @@ static void begin_fence(rt_ks *s) {
 
 /* What became of our line, if it stands before the place where the copy is; `not_counted`: if it did not count. */
 static void ask_ledger(rt_ks *s, rt_batch_end not_counted) {
-    switch (rt_ledger_has_counted(&s->ledger, s->node, s->own.no)) {
+    switch (rt_ledger_has_counted(&s->copy.ledger, s->node, s->own.no)) {
     case RT_COUNTED: s->own.end = RT_BATCH_DURABLE; break;
     case RT_COUNTED_NOT: s->own.end = not_counted; break;
     case RT_COUNTED_FORGOTTEN:
@@ -114,13 +114,13 @@ static void go_on_sent(rt_ks *s) {
     case RT_SENT_UNSURE: begin_fence(s); return;
     case RT_SENT_WRITTEN: s->cut_off = false; break;
     }
-    if (s->open && s->journal.sent.first == s->ledger.position) end_at_once(s);
+    if (s->open && s->journal.sent.first == s->copy.ledger.position) end_at_once(s);
     if (s->stage == RT_KS_IDLE) return;
     if (s->open) rt_store_abandon(s->copy.local);
     s->open = false;
     (void)rt_ks_take_in(s, TAKE_IN_LINES, &err);
     // A copy that was made again may begin behind it.
-    if (!s->own.seen && s->journal.sent.last < s->ledger.position) ask_ledger(s, RT_BATCH_CONFLICT);
+    if (!s->own.seen && s->journal.sent.last < s->copy.ledger.position) ask_ledger(s, RT_BATCH_CONFLICT);
     if (s->own.seen) end_batch(s, s->own.end);
 }
 
@@ -130,7 +130,7 @@ static void go_on_fencing(rt_ks *s) {
     (void)rt_ks_take_in(s, TAKE_IN_LINES, &err);
     const rt_sent sent = rt_journal_sent(&s->journal);
     if (sent == RT_SENT_WAITS) return;
-    const bool passed = sent == RT_SENT_WRITTEN && s->journal.sent.last < s->ledger.position;
+    const bool passed = sent == RT_SENT_WRITTEN && s->journal.sent.last < s->copy.ledger.position;
     if (s->own.fence_seen || passed) {
         if (!s->own.seen) ask_ledger(s, RT_BATCH_FAILED);
         if (s->own.seen) end_batch(s, s->own.end);
@@ -218,6 +218,7 @@ static rt_view *batch(rt_store *store, rt_err *err) {
     if (rt_ks_take_in(s, TAKE_IN_LINES, err) != RT_OK) return NULL;
     s->batch_view.inner = rt_store_batch(s->copy.local, err);
     if (s->batch_view.inner == NULL) return NULL;
+    s->batch_view.share = s->share;
     rt_buf_clear(&s->line);
     rt_pack_u64(&s->line, 0); // the books: see write_books
     rt_pack_u64(&s->line, 0);
@@ -228,7 +229,7 @@ static rt_view *batch(rt_store *store, rt_err *err) {
         return NULL;
     }
     s->open = true;
-    s->new_tag = s->ledger.tag;
+    s->new_tag = s->copy.ledger.tag;
     return &s->batch_view.base;
 }
 
@@ -301,11 +302,15 @@ static rt_code load(rt_store *store, rt_err *err) {
     return RT_OK; // the copy has everything
 }
 
-static rt_code view(rt_store *store, rt_view **out, rt_err *err) { return rt_ks_view_open(ks_of(store), out, err); }
+static rt_code view(rt_store *store, rt_view **out, rt_err *err) {
+    rt_ks *s = ks_of(store);
+    if (rt_ks_is_away(s) || !rt_gate_go_in(&s->gate)) return rt_fail(err, RT_E_UNAVAILABLE, 0, RT_KS_MENDING);
+    return rt_ks_view_open(s->copy.local, s->share, &s->gate, out, err);
+}
 
 static uint64_t new_number(rt_store *store) {
     rt_ks *s = ks_of(store);
-    if (s->ledger.counter > s->counter) s->counter = s->ledger.counter;
+    if (s->copy.ledger.counter > s->counter) s->counter = s->copy.ledger.counter;
     return rt_ledger_number(++s->counter, s->slot);
 }
 

@@ -1,16 +1,16 @@
-/* view.c: views of the copy. They show everything to those who look, and to those who take, what is this node's to take. */
+#include "store/kafka/view.h"
+
 #include <errno.h>
 #include <stdlib.h>
-
-#include "os/clock.h"
-#include "store/kafka/inside.h"
 
 enum { WAKE_LOOKS_MAX = 256 }; /* jobs of others that are passed over before their time stands for a later one */
 
 static rt_view *inner(rt_view *v) { return ((rt_ks_view *)v)->inner; }
 
-static bool is_ours(const rt_ks *s, rt_id queue, uint32_t bucket) {
-    return s->share == NULL || rt_share_has(s->share, rt_share_partition(queue, bucket, s->partitions));
+static const rt_share *share_of(const rt_view *v) { return ((const rt_ks_view *)v)->share; }
+
+static bool is_ours(const rt_share *share, rt_id queue, uint32_t bucket) {
+    return share == NULL || rt_share_takes(share, queue, bucket);
 }
 
 /* ---- passed on ----------------------------------------------------------------------------------------- */
@@ -49,29 +49,29 @@ static rt_code list_events(rt_view *v, uint64_t after_seq, rt_each_event *each, 
 /* ---- jobs to be taken ---------------------------------------------------------------------------------- */
 
 typedef struct taking {
-    const rt_ks *store;
+    const rt_share *share;
     rt_each_job *each;
     void *ctx;
 } taking;
 
 static bool pass_ours(void *ctx, const rt_job *job) {
     const taking *t = ctx;
-    return !is_ours(t->store, job->queue, job->bucket) || t->each(t->ctx, job);
+    return !is_ours(t->share, job->queue, job->bucket) || t->each(t->ctx, job);
 }
 
 /* What workers claim is everybody's: a worker talks to one node, and must not miss what another node would show it. */
 static rt_code list_jobs(rt_view *v, const rt_job_range *range, rt_each_job *each, void *ctx) {
-    const rt_ks *s = ((rt_ks_view *)v)->store;
+    const rt_share *share = share_of(v);
     const bool pushed = range->index == RT_INDEX_READY || range->index == RT_INDEX_DUE;
-    if (!range->to_take || !pushed || s->share == NULL) return rt_view_jobs(inner(v), range, each, ctx);
-    taking t = {.store = s, .each = each, .ctx = ctx};
+    if (!range->to_take || !pushed || share == NULL) return rt_view_jobs(inner(v), range, each, ctx);
+    taking t = {.share = share, .each = each, .ctx = ctx};
     return rt_view_jobs(inner(v), range, pass_ours, &t);
 }
 
 /* ---- wake times ---------------------------------------------------------------------------------------- */
 
 typedef struct waking {
-    const rt_ks *store;
+    const rt_share *share;
     rt_view *view;
     rt_each_wake *each;
     void *ctx;
@@ -82,7 +82,7 @@ typedef struct waking {
 
 static bool find_ours(void *ctx, const rt_job *job) {
     waking *w = ctx;
-    const bool found = is_ours(w->store, job->queue, job->bucket) || ++w->looks == WAKE_LOOKS_MAX;
+    const bool found = is_ours(w->share, job->queue, job->bucket) || ++w->looks == WAKE_LOOKS_MAX;
     if (found) w->due_ms = job->due_ms;
     return !found;
 }
@@ -98,9 +98,9 @@ static bool pass_wake(void *ctx, const rt_wake *wake) {
 }
 
 static rt_code list_wakes(rt_view *v, rt_id after_queue, rt_each_wake *each, void *ctx) {
-    const rt_ks *s = ((rt_ks_view *)v)->store;
-    if (s->share == NULL) return rt_view_wakes(inner(v), after_queue, each, ctx);
-    waking w = {.store = s, .view = inner(v), .each = each, .ctx = ctx};
+    const rt_share *share = share_of(v);
+    if (share == NULL) return rt_view_wakes(inner(v), after_queue, each, ctx);
+    waking w = {.share = share, .view = inner(v), .each = each, .ctx = ctx};
     const rt_code code = rt_view_wakes(inner(v), after_queue, pass_wake, &w);
     return code != RT_OK ? code : w.code;
 }
@@ -108,7 +108,7 @@ static rt_code list_wakes(rt_view *v, rt_id after_queue, rt_each_wake *each, voi
 /* ---- what is over -------------------------------------------------------------------------------------- */
 
 typedef struct expiring {
-    const rt_ks *store;
+    const rt_share *share;
     rt_each_expiry *each;
     void *ctx;
 } expiring;
@@ -117,68 +117,21 @@ typedef struct expiring {
 static bool pass_expiry(void *ctx, const rt_expiry *expiry) {
     const expiring *x = ctx;
     const uint64_t key = expiry->kind == RT_EXPIRY_DOC ? rt_hash_str(expiry->doc_name) : expiry->id;
-    return !is_ours(x->store, key, 0) || x->each(x->ctx, expiry);
+    return !is_ours(x->share, key, 0) || x->each(x->ctx, expiry);
 }
 
 static rt_code list_expiries(rt_view *v, int64_t until_ms, rt_each_expiry *each, void *ctx) {
-    expiring x = {.store = ((rt_ks_view *)v)->store, .each = each, .ctx = ctx};
+    expiring x = {.share = share_of(v), .each = each, .ctx = ctx};
     return rt_view_expiries(inner(v), until_ms, pass_expiry, &x);
-}
-
-/* ---- the gate ------------------------------------------------------------------------------------------ */
-
-void rt_gate_init(rt_gate *g) {
-    (void)pthread_mutex_init(&g->lock, NULL); // neither can fail on Linux
-    (void)pthread_cond_init(&g->emptied, NULL);
-}
-
-void rt_gate_deinit(rt_gate *g) {
-    (void)pthread_cond_destroy(&g->emptied);
-    (void)pthread_mutex_destroy(&g->lock);
-}
-
-void rt_gate_shut(rt_gate *g) {
-    (void)pthread_mutex_lock(&g->lock);
-    g->shut = true;
-    while (g->views > 0) (void)pthread_cond_wait(&g->emptied, &g->lock);
-    (void)pthread_mutex_unlock(&g->lock);
-}
-
-void rt_gate_open(rt_gate *g) {
-    (void)pthread_mutex_lock(&g->lock);
-    g->shut = false;
-    (void)pthread_mutex_unlock(&g->lock);
-}
-
-static bool go_in(rt_gate *g) {
-    (void)pthread_mutex_lock(&g->lock);
-    const bool may = !g->shut;
-    if (may) g->views++;
-    (void)pthread_mutex_unlock(&g->lock);
-    return may;
-}
-
-static void go_out(rt_gate *g) {
-    (void)pthread_mutex_lock(&g->lock);
-    if (--g->views == 0) (void)pthread_cond_signal(&g->emptied);
-    (void)pthread_mutex_unlock(&g->lock);
-}
-
-enum { AWAY_MS_LEAST = 5000 }; /* longer than the engine ever is in one step */
-
-bool rt_ks_is_away(const rt_ks *s) {
-    if (s->cfg.alone) return false; // nobody writes behind its back
-    const int64_t most_ms = s->cfg.kept_ms > AWAY_MS_LEAST ? s->cfg.kept_ms : AWAY_MS_LEAST;
-    return rt_mono_ms() - atomic_load(&s->looked_ms) > most_ms;
 }
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
 static void close_view(rt_view *v) {
-    rt_ks *s = ((rt_ks_view *)v)->store;
+    rt_gate *gate = ((rt_ks_view *)v)->gate;
     rt_view_close(inner(v));
     free(v);
-    go_out(&s->gate);
+    rt_gate_go_out(gate);
 }
 
 const rt_view_ops rt_ks_view_ops = {
@@ -200,16 +153,15 @@ const rt_view_ops rt_ks_view_ops = {
     .close = close_view,
 };
 
-rt_code rt_ks_view_open(rt_ks *s, rt_view **out, rt_err *err) {
-    if (rt_ks_is_away(s) || !go_in(&s->gate)) return rt_fail(err, RT_E_UNAVAILABLE, 0, RT_KS_MENDING);
+rt_code rt_ks_view_open(rt_store *local, const rt_share *share, rt_gate *gate, rt_view **out, rt_err *err) {
     rt_ks_view *v = malloc(sizeof *v);
     rt_code code = RT_OK;
     if (v == NULL) code = rt_fail(err, RT_E_NOMEM, ENOMEM, "view");
-    else *v = (rt_ks_view){.base.ops = &rt_ks_view_ops, .store = s};
-    if (code == RT_OK) code = rt_store_view(s->copy.local, &v->inner, err);
+    else *v = (rt_ks_view){.base.ops = &rt_ks_view_ops, .share = share, .gate = gate};
+    if (code == RT_OK) code = rt_store_view(local, &v->inner, err);
     if (code != RT_OK) {
         free(v);
-        go_out(&s->gate);
+        rt_gate_go_out(gate);
         return code;
     }
     *out = &v->base;
