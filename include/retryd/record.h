@@ -182,6 +182,7 @@ typedef enum rt_doc_kind {
     RT_DOC_CALL_STARTS,  /* <queue>: what limits starts, for all nodes together; goes when it has long been unused */
     RT_DOC_CALL_WINDOW,  /* <queue>: what attempts have taught all nodes of its target; goes after a while, too */
     RT_DOC_ORDER_KEY,    /* "<tenant>\0<idempotency key>": the order; goes after a while */
+    RT_DOC_ORDER_COUNT,  /* "<tenant>\0"<number, 8 bytes big endian>: some of the tenant's orders, counted */
     RT_DOC_KIND_COUNT
 } rt_doc_kind;
 

@@ -43,6 +43,16 @@ def look(retryd, uuid, **more):
     return answer.json()
 
 
+def list_orders(retryd):
+    """UUIDs of all of them, by "next", and the total that the last page shows."""
+    seen, page = [], retryd.get("/v1/orders?limit=100").json()
+    while True:
+        seen += [one["order_ref"].rsplit("/", 1)[1] for one in page["orders"]]
+        if "next" not in page:
+            return seen, page["total"]
+        page = retryd.get(page["next"][page["next"].index("/v1/"):]).json()
+
+
 def retries(retryd, uuid, **more):
     answer = retryd.get(f"/v1/orders/{uuid}/retries", **more)
     assert answer.status_code == 200, answer.text

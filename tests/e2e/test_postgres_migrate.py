@@ -111,8 +111,8 @@ class Estate:
     def pages(self):
         jobs = [f"/v1/jobs/{job}{what}" for job in [*sorted(self.dead), *self.calls] for what in ("", "/attempts")]
         return ["/v1/queues", "/v2/queues", "/v2/queues/claimed/messages?include_claimed=true&echo=true&limit=20",
-                self.claim, "/v2/queues/told/subscriptions", "/v1/dead", "/v1/event-types", f"/v1/orders/{self.order}",
-                f"/v1/orders/{self.order}/retries", "/v1/order-types", "/v1/sessions", "/v1/work", "/v1/backoffs",
+                self.claim, "/v2/queues/told/subscriptions", "/v1/dead", "/v1/event-types", "/v1/orders",
+                f"/v1/orders/{self.order}", f"/v1/orders/{self.order}/retries", "/v1/order-types", "/v1/sessions", "/v1/work", "/v1/backoffs",
                 "/v1/processes", *(f"/v1/entities/m-{i}{what}" for i in (1, 2, 3) for what in ("", "/history")), *jobs]
 
     def look(self):

@@ -15,7 +15,7 @@ import requests
 
 import events
 from network import Cable, Machine, Unavailable
-from orders import look, said, worker_type
+from orders import list_orders, look, said, worker_type
 from policies import quick
 from postgres import Postgres
 from proxy import Proxy
@@ -329,6 +329,8 @@ def account(site, receiver):
     # Orders.
     for uuid in told["orders"]:
         wait_until(lambda: look(node, uuid)["status"] == "ACTIVE", 30, f"order {uuid}")
+    listed, total = list_orders(node)
+    assert set(told["orders"]) <= set(listed) and total == len(listed) == len(set(listed))
     # Events: each key made one job, each job was finished once, and each line in order.
     ids = [job for job, *_ in told["events"]]
     assert len(ids) == len(set(ids))

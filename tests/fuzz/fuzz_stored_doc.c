@@ -7,6 +7,7 @@
 #include "engine/messages/metadata.h"
 #include "engine/messages/subscription.h"
 #include "engine/orders/lock.h"
+#include "engine/orders/order_count.h"
 #include "engine/orders/secret.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -18,6 +19,8 @@ static void of_orders(rt_arena *arena, rt_str value) {
     if (rt_order_decode(value, &order)) RT_ASSERT(rt_str_eq(rt_order_encode(arena, &order), value));
     rt_secret secret;
     if (rt_secret_decode(value, &secret)) RT_ASSERT(rt_str_eq(rt_secret_encode(arena, &secret), value));
+    int64_t count;
+    if (rt_order_count_decode(value, &count)) RT_ASSERT(rt_str_eq(rt_order_count_encode(arena, count), value));
     rt_lock lock;
     if (rt_lock_decode(value, &lock)) RT_ASSERT(rt_str_eq(rt_lock_encode(arena, &lock), value));
 }

@@ -1,6 +1,7 @@
 #include "base/utf8.h"
 #include "engine/common/job.h"
 #include "engine/common/key.h"
+#include "engine/orders/order_count.h"
 #include "engine/orders/order_parts.h"
 #include "engine/orders/secret.h"
 
@@ -196,6 +197,8 @@ static rt_code decide_create(rt_tx *tx, rt_command *cmd) {
         .args = RT_STR("[]"),
         .kwargs = RT_STR("{}"),
     };
+    code = rt_order_count_add(tx, c->tenant, 1);
+    if (code != RT_OK) return code;
     rt_order_add_task(tx, &o.type, o.was.name, &o.order);
     code = rt_order_save(tx, &o);
     return code == RT_OK && c->key.len > 0 ? rt_key_keep(tx, &key, c->id) : code;
@@ -218,6 +221,7 @@ static rt_code decide_delete(rt_tx *tx, rt_command *cmd) {
     }
     code = rt_secrets_drop(tx, c->tenant, &o.order);
     if (code == RT_OK && pending && o.type.cancel) code = rt_order_add_cancel(tx, &o);
+    if (code == RT_OK) code = rt_order_count_add(tx, c->tenant, -1);
     rt_tx_put_doc(tx, &o.was, NULL);
     return code;
 }

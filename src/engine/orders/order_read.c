@@ -1,6 +1,7 @@
 #include "engine/orders/order_read.h"
 
 #include "engine/common/name.h"
+#include "engine/orders/order_count.h"
 
 /* The document's value as a copy in `a`. */
 static rt_code read_value(rt_view *v, rt_arena *a, rt_doc_kind kind, rt_str name, rt_str *out) {
@@ -50,6 +51,34 @@ rt_code rt_read_orders(rt_view *v, rt_str tenant, rt_id after, rt_each_order *ea
         list(v, RT_DOC_ORDER, rt_name(&a, tenant, RT_STR_EMPTY), behind, show_order, &l);
     rt_arena_deinit(&a);
     return code;
+}
+
+typedef struct sum {
+    int64_t total;
+    bool counted, corrupt;
+} sum;
+
+static bool add_count(void *ctx, const rt_doc *doc) {
+    sum *s = ctx;
+    int64_t count = 0;
+    s->counted = true;
+    s->corrupt = !rt_order_count_decode(doc->value, &count);
+    s->total += count;
+    return !s->corrupt;
+}
+
+rt_code rt_read_order_count(rt_view *v, rt_str tenant, int64_t *out) {
+    rt_arena a = {0};
+    sum s = {0};
+    const rt_str prefix = rt_name(&a, tenant, RT_STR_EMPTY);
+    rt_code code = RT_E_NOMEM;
+    if (prefix.ptr != NULL) code = rt_view_docs(v, RT_DOC_ORDER_COUNT, prefix, RT_STR_EMPTY, add_count, &s);
+    rt_arena_deinit(&a);
+    if (code != RT_OK) return code;
+    if (s.corrupt) return RT_E_CORRUPT;
+    if (!s.counted) return RT_E_ABSENT;
+    *out = s.total;
+    return RT_OK;
 }
 
 rt_code rt_read_order_task(rt_view *v, const rt_order *o, rt_job *out) {

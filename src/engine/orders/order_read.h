@@ -8,6 +8,8 @@ rt_code rt_read_order(rt_view *v, rt_arena *a, rt_str tenant, rt_id id, rt_order
 /* In order of creation, behind `after`. Lent for the call. */
 typedef bool rt_each_order(void *ctx, const rt_order *o);
 rt_code rt_read_orders(rt_view *v, rt_str tenant, rt_id after, rt_each_order *each, void *ctx);
+/* How many there are, without looking at them. RT_E_ABSENT: that was not counted (order_count.h). */
+rt_code rt_read_order_count(rt_view *v, rt_str tenant, int64_t *out);
 /* The job of its live task; RT_E_ABSENT: none. */
 rt_code rt_read_order_task(rt_view *v, const rt_order *o, rt_job *out);
 

@@ -5,17 +5,20 @@
 
 enum { PAGE_DEFAULT = 10, PAGE_MAX = 100 };
 
-/* One walk over all orders of a project: `total` wants to know them all. */
+/* A walk over the orders of a project. It ends with the page, unless only a walk over all of them knows `total`. */
 typedef struct walk {
     rt_exchange *x;
     rt_str meta;  /* of the orders that count; empty: all do */
     rt_id marker; /* the page is what follows it; 0: `offset` says where it begins */
+    bool has_offset;
     int64_t offset;
     int64_t limit;
     json_t *page;
+    bool counted;   /* `total` is known from the start */
     int64_t total;
-    int64_t first; /* the page's first order among those that count */
-    rt_id last;    /* the page's last order */
+    int64_t passed; /* of those that count, so far */
+    int64_t first;  /* the page's first order among those that count */
+    rt_id last;     /* the page's last order */
     bool more, failed;
 } walk;
 
@@ -26,12 +29,12 @@ static bool contains(rt_str text, rt_str part) {
 static bool visit(void *ctx, const rt_order *o) {
     walk *w = ctx;
     if (!contains(o->meta, w->meta)) return true;
-    const int64_t position = w->total++;
+    const int64_t position = w->passed++;
     const bool ahead = w->marker != 0 ? o->id <= w->marker : position < w->offset;
     if (ahead) return true;
     if ((int64_t)json_array_size(w->page) == w->limit) {
         w->more = true;
-        return true;
+        return !w->counted;
     }
     if (w->last == 0) w->first = position;
     w->last = o->id;
@@ -46,7 +49,8 @@ static void take_page(rt_exchange *x, walk *w) {
         if (w->limit < 1) w->limit = 1;
         if (w->limit > PAGE_MAX) w->limit = PAGE_MAX;
     }
-    if (rt_query_int(x, "offset", &w->offset) != RT_QUERY_FOUND || w->offset < 0) w->offset = 0;
+    w->has_offset = rt_query_int(x, "offset", &w->offset) == RT_QUERY_FOUND && w->offset >= 0;
+    if (!w->has_offset) w->offset = 0;
     if (rt_query_str(x, "meta", &w->meta) != RT_QUERY_FOUND) w->meta = RT_STR_EMPTY;
 }
 
@@ -81,6 +85,19 @@ static json_t *answer(walk *w) {
     return NULL;
 }
 
+static rt_code go(walk *w, rt_view *v) {
+    const rt_str tenant = rt_tenant_of(w->x);
+    rt_code code = w->meta.len > 0 ? RT_E_ABSENT : rt_read_order_count(v, tenant, &w->total);
+    w->counted = code == RT_OK;
+    if (code != RT_OK && code != RT_E_ABSENT) return code;
+    // Those before a marker need not be seen where the link that brought it says how many they are.
+    const bool straight = w->counted && w->marker != 0 && w->has_offset;
+    if (straight) w->passed = w->offset < w->total ? w->offset : w->total;
+    code = rt_read_orders(v, tenant, straight ? w->marker : 0, visit, w);
+    if (!w->counted) w->total = w->passed;
+    return code;
+}
+
 void rt_page_order_list(rt_exchange *x) {
     walk w = {.x = x};
     rt_str marker;
@@ -93,7 +110,7 @@ void rt_page_order_list(rt_exchange *x) {
     rt_view *v = rt_refusal_view(x);
     if (v == NULL) return;
     w.page = json_array();
-    const rt_code code = rt_read_orders(v, rt_tenant_of(x), 0, visit, &w);
+    const rt_code code = go(&w, v);
     rt_view_close(v);
     if (code != RT_OK) rt_refusal_of(x, code, NULL, "Order");
     else rt_reply_json(x, 200, w.failed ? NULL : answer(&w));

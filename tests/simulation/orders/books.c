@@ -125,6 +125,7 @@ static rt_event news(site *s, rt_view *view, const order *o, const rt_job *job) 
 typedef struct look {
     site *site;
     rt_view *view;
+    uint32_t count;
     bool seen[ORDERS_MAX];
 } look;
 
@@ -168,6 +169,7 @@ static bool see_order(void *ctx, const rt_order *found) {
     order *o = &s->orders[number];
     MUST(s, !l->seen[number], "9: one order for each request");
     l->seen[number] = true;
+    l->count++;
     if (!o->there) first_sight(s, o, found);
     MUST(s, o->id == found->id, "9: one order for each request");
     rt_job job;
@@ -245,6 +247,14 @@ static void count_tasks(site *s, rt_view *view) {
     MUST(s, t.count == pending, "2: %u live tasks of %u PENDING orders", t.count, pending);
 }
 
+/* 12: the total that a listing shows is that of what is there. */
+static void look_at_count(site *s, rt_view *view, uint32_t there) {
+    int64_t count = 0;
+    const rt_code code = rt_read_order_count(view, TENANT, &count);
+    MUST(s, code == RT_OK || (code == RT_E_ABSENT && there == 0), "12: %u orders are not counted", there);
+    MUST(s, count == (int64_t)there, "12: %u orders are counted as %lld", there, (long long)count);
+}
+
 /* ---- the lock ------------------------------------------------------------------------------------------ */
 
 static bool copy_lock(void *ctx, rt_str name, const rt_lock *l) {
@@ -281,5 +291,6 @@ void books_look(site *s, rt_view *view) {
         if (s->orders[i].there && !l.seen[i]) see_gone(s, view, &s->orders[i]);
     }
     count_tasks(s, view);
+    look_at_count(s, view, l.count);
     look_at_lock(s, view);
 }
