@@ -146,10 +146,13 @@ int64_t rt_engine_step(rt_engine *e, int64_t now_ms) {
     rt_upkeep(e);
     const size_t commands_max =
         e->batch_max < e->settings.batch_commands_max ? e->batch_max : e->settings.batch_commands_max;
+    const bool alone = e->callers_alone;
+    e->callers_alone = false;
     rt_warm_commands(e, commands_max);
+    if (!alone) rt_batch_decide_own(e); // first: outcomes and upkeep free what new work needs
     rt_batch_decide(e, commands_max);
-    rt_take_due(e);
-    tidy(e);
+    if (!alone) rt_take_due(e);
+    if (!alone) tidy(e);
     rt_batch_submit(e);
     rt_batch_settle(e);
     publish(e);

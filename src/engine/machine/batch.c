@@ -337,10 +337,11 @@ static void decide_list(rt_engine *e, rt_command_list *list, size_t max) {
     }
 }
 
-void rt_batch_decide(rt_engine *e, size_t max) {
-    // Outcomes and upkeep first: they free what new work needs. Not while the store is known to be failing.
+void rt_batch_decide(rt_engine *e, size_t max) { decide_list(e, &e->inbox, max); }
+
+void rt_batch_decide_own(rt_engine *e) {
+    // Not while the store is known to be failing.
     if (e->now_ms >= e->store_pause_until_ms) decide_list(e, &e->own, e->own.count);
-    decide_list(e, &e->inbox, max);
 }
 
 /* ---- ending -------------------------------------------------------------------------------------------- */

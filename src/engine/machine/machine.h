@@ -71,7 +71,8 @@ struct rt_engine {
     int64_t now_ms;
 
     rt_command_list inbox;    /* from callers */
-    size_t batch_max;         /* commands decided in one step: fewer after a conflict */
+    size_t batch_max;         /* commands decided in one step: fewer after a conflict … */
+    bool callers_alone;       /* … and the first time nothing beside them */
     rt_command **warming;     /* RT_WARM_MAX; NULL: the store does not load */
     rt_command_list own;      /* outcomes and upkeep: decided first, kept until they are durable */
     rt_tx tx;                 /* of the decision that is being made */
@@ -124,8 +125,10 @@ rt_batch *rt_batch_open(rt_engine *e);
 rt_tx *rt_batch_tx(rt_engine *e);
 /* Applies what was decided and takes note of it. */
 rt_code rt_batch_apply(rt_engine *e, rt_tx *tx);
-/* Decides and applies all waiting commands, at most `max`. */
+/* Decides and applies what callers wait for, at most `max` commands. */
 void rt_batch_decide(rt_engine *e, size_t max);
+/* … what the engine itself has to do. */
+void rt_batch_decide_own(rt_engine *e);
 /* Submits the open batch, if anything is in it. */
 void rt_batch_submit(rt_engine *e);
 /* Others wrote what it was decided on. False: it is to be decided again; true: that was enough, its code says so. */

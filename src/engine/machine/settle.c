@@ -143,7 +143,8 @@ static void settle_failed(rt_engine *e, rt_batch *b, const rt_err *why) {
 }
 
 /* Others wrote what it was decided on: its commands are decided again, half as many at a time, so that one that meets others
- * again and again does not hold up the rest. */
+ * again and again does not hold up the rest; and once by themselves, for what was started beside them may be what met others,
+ * and callers wait for an answer. */
 static void settle_conflict(rt_engine *e, rt_batch *b, const rt_err *why) {
     add(&e->metrics.conflicts, 1);
     undo(e, b);
@@ -154,6 +155,7 @@ static void settle_conflict(rt_engine *e, rt_batch *b, const rt_err *why) {
     rt_command *cmd;
     while ((cmd = rt_command_list_pop(&b->commands)) != NULL)
         rt_command_list_push(rt_batch_overtaken(cmd) ? &over : &again, cmd);
+    e->callers_alone = again.count > 0;
     rt_command_list_put_back(&e->inbox, &again);
     answer(e, &over);
     rt_waiting_wake_all(&e->waiting);
