@@ -1,6 +1,5 @@
-/* archive.c: the retry topic, written by one node at a time, in cuts: all records that lines have changed since the last
- * one, as they are after some line, and a ledger that says which; in one transaction. So whoever reads it to a cut has
- * exactly what the journal says up to there. What other topics have for other tools goes along. */
+#include "store/kafka/archive.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -10,8 +9,8 @@
 
 #include "base/quote.h"
 #include "os/clock.h"
-#include "store/kafka/inside.h"
 #include "store/kafka/lines/rows.h"
+#include "store/kafka/words.h"
 #include "store/lmdb/store_lmdb.h"
 
 enum {

@@ -1,26 +1,13 @@
-/* intake.c: lines of the journal, taken in one after the other. */
+#include "store/kafka/intake.h"
+
 #include <errno.h>
-#include <poll.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "os/clock.h"
-#include "store/kafka/inside.h"
+#include "store/kafka/clock.h"
 #include "store/kafka/lines/replay.h"
+#include "store/kafka/words.h"
 
-enum { CATCH_UP_LINES = 1000, WAIT_SLICE_MS = 100 };
-
-void rt_ks_wait(rt_ks *s, int64_t wait_ms) {
-    struct pollfd fd = {.fd = s->base.fd, .events = POLLIN};
-    uint64_t count;
-    // In slices: should a wake-up be missed, it costs no more than that.
-    if (poll(&fd, 1, wait_ms < WAIT_SLICE_MS ? (int)wait_ms : WAIT_SLICE_MS) > 0)
-        (void)!read(s->base.fd, &count, sizeof count);
-}
-
-void rt_ks_note_time(rt_ks *s, int64_t at_ms) {
-    if (at_ms > atomic_load(&s->at_ms)) atomic_store(&s->at_ms, at_ms);
-}
+enum { NAP_MS = 100 };
 
 rt_code rt_ks_commit(rt_ks *s, const rt_ledger *next, rt_str items, int64_t offset, rt_err *err) {
     (void)pthread_mutex_lock(&s->cut_lock);
@@ -31,6 +18,8 @@ rt_code rt_ks_commit(rt_ks *s, const rt_ledger *next, rt_str items, int64_t offs
 }
 
 void rt_ks_note_cut(rt_ks *s, int64_t cut) {
+    if (cut <= s->cut_noted) return;
+    s->cut_noted = cut;
     if (cut > atomic_load(&s->cut)) atomic_store(&s->cut, cut);
     rt_dirty rest = {0};
     (void)pthread_mutex_lock(&s->cut_lock);
@@ -123,10 +112,7 @@ static rt_code take_line(rt_ks *s, const line *l, rt_err *err) {
     case RT_ENTRY_KIND_END: break;
     }
     if (code != RT_OK) return code;
-    if (next.cut > s->cut_noted) {
-        s->cut_noted = next.cut;
-        rt_ks_note_cut(s, next.cut);
-    }
+    rt_ks_note_cut(s, next.cut);
     s->copy.ledger = next;
     rt_ks_note_time(s, next.at_ms);
     return RT_OK;
@@ -206,7 +192,7 @@ rt_code rt_ks_catch_up(rt_ks *s, int64_t high, int64_t stall_ms, rt_err *err) {
     int64_t at = s->copy.ledger.position;
     int64_t until_ms = rt_mono_ms() + stall_ms;
     while (s->copy.ledger.position < high) {
-        const rt_code code = rt_ks_take_in(s, CATCH_UP_LINES, err);
+        const rt_code code = rt_ks_take_in(s, RT_KS_TAKE_IN_LINES, err);
         if (code != RT_OK && code != RT_E_UNAVAILABLE) return code;
         if (s->copy.ledger.position > at) {
             at = s->copy.ledger.position;
@@ -217,7 +203,7 @@ rt_code rt_ks_catch_up(rt_ks *s, int64_t high, int64_t stall_ms, rt_err *err) {
         } else if (!rt_ks_still_waits(s, s->journal_topic, err)) {
             return RT_E_UNAVAILABLE;
         } else {
-            rt_ks_wait(s, WAIT_SLICE_MS);
+            rt_ks_wait(s, NAP_MS);
         }
     }
     return RT_OK;

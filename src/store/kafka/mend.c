@@ -1,25 +1,34 @@
-/* mend.c: a copy that fell behind the journal's beginning, brought up to date.
- *
- * A node that was paused, or cut off from the brokers, for longer than the journal keeps its lines may never be able to take
- * in what it missed. It says so, gives its share of the work to the others, lets nobody look at the copy until it has looked
- * at the journal, and if lines are gone fills an empty copy as a new node does. What became of a batch that was under way is
- * then in the ledger. */
-#include <errno.h>
+#include "store/kafka/mend.h"
+
 #include <poll.h>
 #include <string.h>
 
 #include "os/clock.h"
-#include "store/kafka/inside.h"
+#include "store/kafka/archive.h"
+#include "store/kafka/clock.h"
+#include "store/kafka/fill.h"
+#include "store/kafka/words.h"
 
-enum { AGAIN_MS = 2000, SLICE_MS = 100 };
-
-enum { AWAY_MS_LEAST = 5000 }; /* longer than the engine ever is in one step */
+enum {
+    AGAIN_MS = 2000,
+    SLICE_MS = 100,
+    AWAY_MS_LEAST = 5000 /* longer than the engine ever is in one step */
+};
 
 bool rt_ks_is_away(const rt_ks *s) {
     if (s->cfg.alone) return false; // nobody writes behind its back
     const int64_t most_ms = s->cfg.kept_ms > AWAY_MS_LEAST ? s->cfg.kept_ms : AWAY_MS_LEAST;
     return rt_mono_ms() - atomic_load(&s->looked_ms) > most_ms;
 }
+
+rt_code rt_ks_take_part(rt_ks *s, rt_err *err) {
+    rt_code code = RT_OK;
+    if (!s->cfg.alone && s->share == NULL)
+        code = rt_share_open(&s->kafka, s->retry_topic, s->retry_topic, s->partitions, s->base.fd, &s->share, err);
+    return code == RT_OK ? rt_archive_open(s, &s->archive, err) : code;
+}
+
+/* ---- the thread ---------------------------------------------------------------------------------------- */
 
 static bool is_stopped(const rt_ks *s) { return atomic_load(&s->mend.stop); }
 

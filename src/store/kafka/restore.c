@@ -1,14 +1,10 @@
-/* restore.c: an empty copy filled from the retry topic, for a node that is new or was away for longer than the journal
- * keeps.
- *
- * A cut is one transaction over all partitions. It is there as a whole once nothing new comes while all partitions are read
- * to ends that were asked for after the last record had come: whatever was committed by then had been written everywhere. */
+#include "store/kafka/restore.h"
+
 #include <stdlib.h>
-#include <string.h>
 
 #include "os/clock.h"
-#include "store/kafka/inside.h"
 #include "store/kafka/lines/rows.h"
+#include "store/kafka/words.h"
 
 enum { POLL_MS = 200, ASK_MS = 10000, STALL_MS = 90000, ROWS_A_COMMIT = 2000 };
 

@@ -1,10 +1,11 @@
-/* topics.c: the topics, made where they are missing, and looked at: a journal that forgets by itself would lose jobs. */
+#include "store/kafka/topics.h"
+
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "os/clock.h"
-#include "store/kafka/inside.h"
+#include "store/kafka/words.h"
 
 enum { ASK_MS = 30000, SLICE_MS = 200, NAP_MS = 50 };
 

@@ -1,9 +1,9 @@
-/* words.c: what operators are told. */
+#include "store/kafka/words.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "os/clock.h"
-#include "store/kafka/inside.h"
 
 enum { FIRST_PAUSE_MS = 1000, PAUSE_MS_MAX = 16000, WORDS_MAX = 512 };
 
