@@ -142,9 +142,9 @@ static void settle_failed(rt_engine *e, rt_batch *b, const rt_err *why) {
     rt_waiting_wake_all(&e->waiting); // what they were told of may have been undone, and is there again
 }
 
-/* Others wrote what it was decided on: its commands are decided again, half as many at a time, so that one that meets others
- * again and again does not hold up the rest; and once by themselves, for what was started beside them may be what met others,
- * and callers wait for an answer. */
+/* Others wrote what it was decided on: its commands are decided again, half as many at a time, so that one that meets
+ * others again and again does not hold up the rest; and once by themselves, for what was started beside them may be what
+ * met others, and callers wait for an answer. */
 static void settle_conflict(rt_engine *e, rt_batch *b, const rt_err *why) {
     add(&e->metrics.conflicts, 1);
     undo(e, b);
