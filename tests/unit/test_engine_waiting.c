@@ -116,7 +116,7 @@ typedef struct waiter {
 } waiter;
 
 /* `candidate` NULL: by kind. */
-static waiter *ask(rig *r, rt_id who, const char *what, const rt_str *candidate, int64_t wait_ms) {
+static waiter *submit(rig *r, rt_id who, const char *what, const rt_str *candidate, int64_t wait_ms) {
     waiter *w = rt_arena_alloc(&r->arena, sizeof *w);
     assert_non_null(w);
     rt_work_claim_init(&w->claim);
@@ -131,6 +131,11 @@ static waiter *ask(rig *r, rt_id who, const char *what, const rt_str *candidate,
     w->claim.cmd.done = mark;
     w->claim.cmd.ctx = &w->done;
     rt_engine_submit(r->engine, &w->claim.cmd);
+    return w;
+}
+
+static waiter *ask(rig *r, rt_id who, const char *what, const rt_str *candidate, int64_t wait_ms) {
+    waiter *w = submit(r, who, what, candidate, wait_ms);
     settle(r);
     return w;
 }
@@ -227,6 +232,45 @@ static void wait__ends_when_the_process_that_excludes_it_does(void **state) {
     waiter *w = ask(r, s, "b", NULL, 5000);
     assert_false(w->done);
     end(r, &first->claim.work, RT_EVENT_FINISHED);
+    assert_true(w->done && w->claim.found);
+}
+
+/* By kind and by name, of the process that says so and of the one that it names. */
+static void wait__ends_when_processes_exclude_each_other_no_more(void **state) {
+    rig *r = *state;
+    static const char *const ENTITIES[4][2] = {{"m0", "n0"}, {"m1", "n1"}, {"m2", "n2"}, {"m3", "n3"}};
+    const rt_id s = session(r, 60);
+    for (int i = 0; i < 4; i++) {
+        process(r, "a", "b");
+        process(r, "b", NULL);
+        for (int k = 0; k < 2; k++) put(r, ENTITIES[i][k]);
+        const rt_str names[] = {rt_str_of(ENTITIES[i][0]), rt_str_of(ENTITIES[i][1])};
+        const char *works = i % 2 == 0 ? "a" : "b", *waits = i % 2 == 0 ? "b" : "a";
+        const waiter *first[2], *w[2];
+        for (int k = 0; k < 2; k++) first[k] = ask(r, s, works, &names[k], 0);
+        for (int k = 0; k < 2; k++) w[k] = ask(r, s, waits, i < 2 ? NULL : &names[k], 5000);
+        assert_true(first[0]->claim.found && first[1]->claim.found);
+        process(r, "a", "b"); // as before
+        assert_false(w[0]->done || w[1]->done);
+        process(r, "a", NULL);
+        assert_true(w[0]->done && w[0]->claim.found && w[1]->done && w[1]->claim.found);
+        for (int k = 0; k < 2; k++) {
+            end(r, &first[k]->claim.work, RT_EVENT_FINISHED);
+            end(r, &w[k]->claim.work, RT_EVENT_FINISHED);
+        }
+    }
+}
+
+/* The claim is decided, and does not wait yet: its batch is not durable. */
+static void wait__misses_nothing_that_comes_before_it_begins(void **state) {
+    rig *r = *state;
+    process(r, "a", "b");
+    process(r, "b", NULL);
+    put(r, "m");
+    const rt_id s = session(r, 60);
+    assert_true(ask(r, s, "a", NULL, 0)->claim.found);
+    const waiter *w = submit(r, s, "b", NULL, 5000);
+    process(r, "a", NULL); // in the same batch
     assert_true(w->done && w->claim.found);
 }
 
@@ -338,6 +382,8 @@ int main(void) {
         ON_RIG(wait__ends_with_the_backoff),
         ON_RIG(wait__ends_when_an_operator_clears_the_backoff),
         ON_RIG(wait__ends_when_the_process_that_excludes_it_does),
+        ON_RIG(wait__ends_when_processes_exclude_each_other_no_more),
+        ON_RIG(wait__misses_nothing_that_comes_before_it_begins),
         ON_RIG(wait__is_woken_by_the_end_of_a_session),
         ON_RIG(wait__ends_with_its_own_session),
         ON_RIG(wait__passes_on_what_it_cannot_take),

@@ -100,5 +100,7 @@ void rt_tx_want_body(rt_tx *tx, rt_id body);
 rt_id rt_tx_new_id(rt_tx *tx);
 /* Commands that wait for `topic` may find something after this change. Too many of them: all are told. */
 void rt_tx_tell(rt_tx *tx, uint64_t topic);
+/* Whatever they wait for. */
+void rt_tx_tell_all(rt_tx *tx);
 
 #endif

@@ -141,3 +141,5 @@ void rt_tx_tell(rt_tx *tx, uint64_t topic) {
     if (tx->topics_count < RT_TX_TOPICS_MAX) tx->topics[tx->topics_count] = topic;
     if (tx->topics_count <= RT_TX_TOPICS_MAX) tx->topics_count++; // one more than there is room for: too many
 }
+
+void rt_tx_tell_all(rt_tx *tx) { tx->topics_count = RT_TX_TOPICS_MAX + 1; }

@@ -21,6 +21,7 @@ static void wake(rt_waiting *w, rt_wait *wait) {
 
 /* Was any of its topics told since it was decided? */
 static bool missed_something(rt_waiting *w, const rt_wait *wait) {
+    if (w->told_all > wait->seen) return true;
     for (uint32_t i = 0; i < wait->topics_count; i++) {
         if (*stamp_of(w, wait->topics[i]) > wait->seen) return true;
     }
@@ -75,6 +76,7 @@ void rt_waiting_tell(rt_waiting *w, uint64_t topic) {
 }
 
 void rt_waiting_wake_all(rt_waiting *w) {
+    w->told_all = ++w->told;
     while (w->first != NULL) wake(w, w->first);
 }
 

@@ -31,6 +31,7 @@ typedef struct rt_waiting {
     uint32_t count;
     rt_heap deadlines;
     uint64_t told;
+    uint64_t told_all;               /* value of `told` when all were told */
     uint64_t stamps[RT_TOPIC_STAMPS]; /* value of `told` when a topic of this hash was last told */
     bool closed;                      /* nobody may wait any more */
 } rt_waiting;

@@ -80,6 +80,16 @@ rt_code rt_process_names(rt_tx *tx, rt_str tenant, rt_str out[], uint32_t *count
 
 /* ---- command ----------------------------------------------------------------------------------------- */
 
+/* Does it stand less in the way of others? */
+static bool is_relaxed(const rt_doc *was, const rt_process *now) {
+    rt_process before;
+    if (!rt_process_decode(was->value, &before)) return true;
+    for (uint32_t i = 0; i < before.excludes_count; i++) {
+        if (!names(now, before.excludes[i])) return true;
+    }
+    return false;
+}
+
 static rt_code decide_put(rt_tx *tx, rt_command *cmd) {
     rt_process_put *c = (rt_process_put *)cmd;
     RT_ASSERT(rt_name_is_word(c->name));
@@ -103,6 +113,8 @@ static rt_code decide_put(rt_tx *tx, rt_command *cmd) {
     now.value = rt_process_encode(tx->arena, &process);
     if (now.value.ptr == NULL) return rt_fail(tx->err, RT_E_NOMEM, 0, "no memory for a process");
     rt_tx_put_doc(tx, c->created ? NULL : &was, &now);
+    // What was excluded on any entity may be claimed now, of this process or of the other. That is rare, and all ask again.
+    if (!c->created && is_relaxed(&was, &process)) rt_tx_tell_all(tx);
     return RT_OK;
 }
 
