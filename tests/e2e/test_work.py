@@ -245,6 +245,26 @@ def test_what_breaks_a_rule_is_refused_with_words(retryd):
         assert answer.json()["status"] == status and answer.json()["detail"]
 
 
+def test_a_member_that_is_not_known_is_refused_by_its_name(retryd):
+    process(retryd, "a")
+    put(retryd, "m")
+    who = session(retryd)
+    got = claim(retryd, who, "a", kind="machine")
+    holder = {"session": got["session"], "token": got["token"]}
+    work = f"/v1/work/{got['work']}"
+    for method, path, body in (("POST", "/v1/sessions", {}), ("PUT", "/v1/processes/a", {}),
+                               ("PUT", "/v1/entities/m", {"kind": "machine"}),
+                               ("POST", "/v1/work/claim", {"session": who, "process": "a", "kind": "machine"}),
+                               ("POST", f"{work}/finish", holder), ("POST", f"{work}/fail", {**holder, "cause": "x"}),
+                               ("POST", f"{work}/cancel", holder)):
+        answer = retryd.request(method, path, json={**body, "payload": None})
+        assert answer.status_code == 400 and answer.json()["detail"] == '"payload" is not known here.', (path, answer.text)
+    # One of another request is not known either.
+    assert "entity_patch" in retryd.post(f"{work}/fail", json={**holder, "cause": "x", "entity_patch": {}}).json()["detail"]
+    assert len(retryd.get("/v1/sessions").json()) == 1 and events(retryd, "m") == ["Started"]
+    end(retryd, got, "finish")
+
+
 def test_tenants_do_not_meet(retryd):
     process(retryd, "a")
     put(retryd, "m")

@@ -39,6 +39,22 @@ json_t *rt_body_json(rt_exchange *x) {
     return json;
 }
 
+static bool refuse_member(rt_exchange *x, const char *name) {
+    rt_problem(x, 400, "\"%.64s\" is not known here.", name);
+    return false;
+}
+
+bool rt_members_are_known(rt_exchange *x, json_t *object, const char *const names[], size_t count) {
+    const char *key;
+    json_t *value;
+    json_object_foreach(object, key, value) {
+        size_t i = 0;
+        while (i < count && strcmp(names[i], key) != 0) i++;
+        if (i == count) return refuse_member(x, key);
+    }
+    return true;
+}
+
 bool rt_members_are_right(rt_exchange *x, json_t *object, const rt_member *members, size_t count) {
     const char *key;
     json_t *value;
@@ -46,10 +62,7 @@ bool rt_members_are_right(rt_exchange *x, json_t *object, const rt_member *membe
     json_object_foreach_safe(object, next, key, value) {
         const rt_member *m = members;
         while (m < members + count && strcmp(m->name, key) != 0) m++;
-        if (m == members + count) {
-            rt_problem(x, 400, "\"%.64s\" is not known here.", key);
-            return false;
-        }
+        if (m == members + count) return refuse_member(x, key);
         if (json_is_null(value)) {
             (void)json_object_del(object, key);
             continue;

@@ -27,6 +27,11 @@ typedef struct rt_member {
 /* Is each member of `object` (NULL: it has none) one of these, and of its type? Null is as if it were not there: such ones
  * are taken out. */
 bool rt_members_are_right(rt_exchange *x, json_t *object, const rt_member *members, size_t count);
+/* Is each member of `object` one of these? For bodies whose fields are read one by one, see below. */
+bool rt_members_are_known(rt_exchange *x, json_t *object, const char *const names[], size_t count);
+#define RT_MEMBERS_ARE_KNOWN(x, object, ...) \
+    rt_members_are_known((x), (object), (const char *const[]){__VA_ARGS__}, \
+                         sizeof(const char *const[]){__VA_ARGS__} / sizeof(const char *))
 
 typedef enum rt_need { RT_OPTIONAL, RT_REQUIRED } rt_need;
 bool rt_field_is_left_out(const json_t *field); /* absent or null */

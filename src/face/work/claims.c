@@ -69,7 +69,9 @@ void rt_page_work_claim(rt_exchange *x) {
     if (body == NULL) return;
     rt_work_claim_init(&w->claim);
     int64_t wait_ms;
-    const bool valid = read_claim(x, body, &w->claim, &wait_ms);
+    const bool valid = RT_MEMBERS_ARE_KNOWN(x, body, "session", "process", "kind", "candidates", "strict",
+                                            "ignore_backoff", "wait_ms") &&
+                       read_claim(x, body, &w->claim, &wait_ms);
     json_decref(body);
     if (!valid) return;
     const rt_api *api = rt_api_of(x);

@@ -98,6 +98,13 @@ static bool read_failure(rt_exchange *x, json_t *body, rt_work_end *c) {
     return backoff == NULL || rt_field_backoff(x, backoff, &c->backoff);
 }
 
+static bool is_known(rt_exchange *x, json_t *body, rt_event_type verb) {
+    if (verb == RT_EVENT_FINISHED)
+        return RT_MEMBERS_ARE_KNOWN(x, body, "session", "token", "entity_patch", "processes");
+    if (verb == RT_EVENT_FAILED) return RT_MEMBERS_ARE_KNOWN(x, body, "session", "token", "cause", "backoff");
+    return RT_MEMBERS_ARE_KNOWN(x, body, "session", "token", "cause");
+}
+
 static void end(rt_exchange *x, rt_event_type verb) {
     patched_end *p = RT_NEW(x, patched_end);
     json_t *body = p == NULL ? NULL : rt_body_json(x);
@@ -105,7 +112,7 @@ static void end(rt_exchange *x, rt_event_type verb) {
     rt_work_end *c = &p->end;
     rt_work_end_init(c);
     c->verb = verb;
-    bool valid = read_holder(x, body, c);
+    bool valid = is_known(x, body, verb) && read_holder(x, body, c);
     if (valid && verb == RT_EVENT_FINISHED) {
         valid = read_patch(x, body, p) && rt_field_names(x, body, "processes", false, RT_ENTITY_SLOTS_MAX,
                                                          &c->processes, &c->processes_count);

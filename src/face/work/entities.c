@@ -38,6 +38,7 @@ void rt_page_entity_put(rt_exchange *x) {
     json_t *body = rt_body_json(x);
     if (body == NULL) return;
     const bool valid =
+        RT_MEMBERS_ARE_KNOWN(x, body, "kind", "value", "processes") &&
         rt_field_word(x, body, "kind", RT_REQUIRED, &c->kind) && read_value(x, body, &c->value) &&
         rt_field_names(x, body, "processes", false, RT_ENTITY_SLOTS_MAX, &c->processes, &c->processes_count);
     json_decref(body);

@@ -26,6 +26,7 @@ void rt_page_process_put(rt_exchange *x) {
     const rt_str *excludes;
     uint32_t count;
     const bool valid =
+        RT_MEMBERS_ARE_KNOWN(x, body, "excludes", "backoff") &&
         rt_field_names(x, body, "excludes", false, RT_PROCESS_EXCLUDES_MAX, &excludes, &count) &&
         rt_field_backoff(x, json_object_get(body, "backoff"), &c->like.backoff);
     json_decref(body);

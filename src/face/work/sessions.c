@@ -30,6 +30,7 @@ void rt_page_session_post(rt_exchange *x) {
     rt_session_create_init(c);
     int64_t interval_s;
     const bool valid =
+        RT_MEMBERS_ARE_KNOWN(x, body, "component", "runtime", "interval_s") &&
         rt_field_text(x, body, "component", RT_OPTIONAL, RT_SESSION_TEXT_MAX, &c->component) &&
         rt_field_text(x, body, "runtime", RT_OPTIONAL, RT_SESSION_TEXT_MAX, &c->runtime) &&
         rt_field_int(x, body, "interval_s", 1, RT_SESSION_INTERVAL_MAX_S, RT_SESSION_INTERVAL_S, &interval_s);
