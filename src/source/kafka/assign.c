@@ -1,10 +1,16 @@
+#include "source/kafka/assign.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "os/clock.h"
-#include "source/kafka/inside.h"
+#include "source/kafka/notes.h"
+#include "source/kafka/partition.h"
+#include "source/kafka/tell.h"
+
+enum { SETTLE_MS = 5000 }; /* for the engine when a partition goes */
 
 /* ---- where a partition begins -------------------------------------------------------------------------- */
 
@@ -53,7 +59,7 @@ static bool choose_start(rt_source *s, rt_partition *p, const rd_kafka_topic_par
         rt_tell(s, RT_SOURCE_LOST, p->topic, p->number, low, "Kafka deleted records before they were taken over");
     } else if (p->next > high) {
         rt_tell(s, RT_SOURCE_LOST, p->topic, p->number, low,
-                       "Kafka has fewer records than were taken over: its topic was made anew, or has lost some");
+                "Kafka has fewer records than were taken over: its topic was made anew, or has lost some");
     }
     p->next = low;
     return true;
@@ -124,7 +130,7 @@ static void assign(rt_source *s, rd_kafka_topic_partition_list_t *list) {
     const rd_kafka_resp_err_t error = fine ? rd_kafka_assign(s->rk, list) : RD_KAFKA_RESP_ERR_NO_ERROR;
     if (!fine || error != RD_KAFKA_RESP_ERR_NO_ERROR) {
         rt_tell(s, RT_SOURCE_TROUBLE, "", -1, -1,
-                       fine ? rd_kafka_err2str(error) : "where partitions begin cannot be found out now");
+                fine ? rd_kafka_err2str(error) : "where partitions begin cannot be found out now");
         rt_source_reopen(s);
     }
     if (committed != NULL) rd_kafka_topic_partition_list_destroy(committed);
@@ -164,7 +170,7 @@ static void revoke(rt_source *s, const rd_kafka_topic_partition_list_t *list) {
         if (named && !p->revoked) revoke_partition(s, p);
     }
     if (!rd_kafka_assignment_lost(s->rk)) { // lost: they are another's already
-        rt_notes_settle(s, RT_SOURCE_SETTLE_MS);
+        rt_notes_settle(s, SETTLE_MS);
         rt_tell_offsets(s, true);
     }
     rt_assign_sweep(s);

@@ -1,6 +1,14 @@
-#include "source/kafka/inside.h"
+#include "source/kafka/client.h"
 
-enum { POLLS_MAX = 1000 };
+#include "source/kafka/assign.h"
+#include "source/kafka/notes.h"
+#include "source/kafka/tell.h"
+
+enum {
+    POLLS_MAX = 1000,
+    REOPEN_MS = 1000,
+    TELL_MS = 5000 /* between two words to Kafka about offsets */
+};
 
 /* ---- opening ------------------------------------------------------------------------------------------- */
 
@@ -115,17 +123,17 @@ void rt_client_tend(rt_source *s, int64_t now_ms) {
     rt_err err;
     if (s->reopen) {
         rt_client_close(s);
-        s->open_at_ms = now_ms + RT_SOURCE_REOPEN_MS;
+        s->open_at_ms = now_ms + REOPEN_MS;
         s->reopen = false;
     }
     if (s->rk == NULL && now_ms >= s->open_at_ms && open_consumer(s, &err) != RT_OK) {
         rt_tell(s, RT_SOURCE_TROUBLE, "", -1, -1, err.msg);
-        s->open_at_ms = now_ms + RT_SOURCE_REOPEN_MS;
+        s->open_at_ms = now_ms + REOPEN_MS;
     }
     if (s->rk != NULL && !s->subscribed && topics_are_there(s, now_ms)) subscribe(s);
     if (s->rk != NULL && now_ms >= s->tell_at_ms) {
         rt_tell_offsets(s, false);
-        s->tell_at_ms = now_ms + RT_SOURCE_TELL_MS;
+        s->tell_at_ms = now_ms + TELL_MS;
     }
 }
 
@@ -136,7 +144,7 @@ static void on_error(rt_source *s, const rd_kafka_message_t *m) {
     // The same trouble is told once, until it has gone or another comes.
     if (m->err != s->trouble || fatal)
         rt_tell(s, RT_SOURCE_TROUBLE, m->rkt == NULL ? "" : rd_kafka_topic_name(m->rkt), m->partition, -1,
-                       fatal ? why : text);
+                fatal ? why : text);
     s->trouble = m->err;
     if (fatal || m->err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET) rt_source_reopen(s);
 }

@@ -1,9 +1,11 @@
+#include "source/kafka/letter.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "source/kafka/inside.h"
+#include "source/kafka/reading.h"
 
 enum { LETTER_TIMEOUT_MS = 20000 };
 

@@ -1,8 +1,10 @@
+#include "source/kafka/notes.h"
+
 #include <poll.h>
 #include <unistd.h>
 
 #include "os/clock.h"
-#include "source/kafka/inside.h"
+#include "source/kafka/partition.h"
 
 enum { NOTES_BATCH = 64, SLEEP_MS_MAX = 1000 };
 

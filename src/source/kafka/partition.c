@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "source/kafka/inside.h"
+#include "source/kafka/letter.h"
+#include "source/kafka/tell.h"
 
 /* ---- collecting ---------------------------------------------------------------------------------------- */
 

@@ -10,7 +10,11 @@
 #include <unistd.h>
 
 #include "os/clock.h"
-#include "source/kafka/inside.h"
+#include "source/kafka/assign.h"
+#include "source/kafka/client.h"
+#include "source/kafka/letter.h"
+#include "source/kafka/notes.h"
+#include "source/kafka/partition.h"
 
 _Static_assert(offsetof(rt_source, cfg) == 0, "librdkafka's callbacks get cfg.kafka and take it for the source");
 _Static_assert(offsetof(rt_source_config, kafka) == 0, "the same");

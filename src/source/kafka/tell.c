@@ -1,9 +1,9 @@
+#include "source/kafka/tell.h"
+
 #include <string.h>
 
-#include "source/kafka/inside.h"
-
 void rt_tell(rt_source *s, rt_source_news news, const char *topic, int32_t partition, int64_t offset,
-                    const char *text) {
+             const char *text) {
     const rt_source_event event = {
         .news = news, .topic = topic, .partition = partition, .offset = offset, .text = text};
     s->cfg.tell(s->cfg.tell_ctx, &event);
