@@ -11,7 +11,7 @@ static const char USAGE[] =
     "                    [--set group.key=value]... [--insecure]\n"
     "       retryd migrate-store FROM TO [--config FILE] [--set group.key=value]... [--force] [--json]\n"
     "       retryd config --explain\n"
-    "       retryd config --check [--config FILE] [--set group.key=value]...\n"
+    "       retryd config --check [--config FILE] [--set group.key=value]... [--listen HOST:PORT] [--insecure]\n"
     "       retryd --version | --help\n"
     "\n"
     "  --listen HOST:PORT   127.0.0.1:8888 if not given; port 0 takes a free one\n"
@@ -134,7 +134,8 @@ static int run(const char *command, const options *o, char **stores) {
     } else if (stores != NULL) {
         status = migrate(o, &c, stores);
     } else {
-        (void)puts("The configuration is fine.");
+        status = rt_serve_check(&(rt_serve_options){.config = &c, .insecure = o->insecure});
+        if (status == 0) (void)puts("The configuration is fine.");
     }
     rt_config_deinit(&c);
     return status;

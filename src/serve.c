@@ -448,3 +448,16 @@ int rt_serve(const rt_serve_options *options) {
     free(s);
     return code == RT_OK ? 0 : usage ? 2 : 1;
 }
+
+int rt_serve_check(const rt_serve_options *options) {
+    site *s = calloc(1, sizeof *s);
+    if (s == NULL) return 1;
+    s->config = options->config;
+    rt_err err = {.code = RT_OK};
+    rt_code code = read_settings(s, options->insecure, &err);
+    if (code == RT_OK) code = rt_serve_kafka_check(s->config, &err);
+    close_site(s);
+    if (code != RT_OK) complain(&err);
+    free(s);
+    return code == RT_OK ? 0 : code == RT_E_NOMEM ? 1 : 2;
+}

@@ -14,4 +14,8 @@ typedef struct rt_serve_options {
  * wrong. */
 int rt_serve(const rt_serve_options *options);
 
+/* Would it start with these settings? Reads the files that they name, and opens and reaches nothing; `store` does not count.
+ * Says on stderr what it would say. Returns the exit status, as above. */
+int rt_serve_check(const rt_serve_options *options);
+
 #endif

@@ -72,18 +72,21 @@ static rt_code make_names(rt_serve_kafka *k, rt_err *err) {
     return RT_OK;
 }
 
-static rt_code open_producer(const rt_serve_kafka *k, uint32_t attempts_max, size_t bytes_max, uint32_t drain_ms,
-                             void (*outcome)(void *ctx, const rt_outcome *outcome), void *ctx, rt_producer **out,
-                             rt_err *err) {
-    const rt_producer_config cfg = {
-        .kafka = k->client,
-        .outcome = outcome,
-        .ctx = ctx,
-        .attempts_max = attempts_max,
-        .bytes_max = bytes_max,
-        .drain_ms = drain_ms,
-    };
-    return rt_producer_open(&cfg, out, err);
+static rt_code read_settings(rt_serve_kafka *k, rt_err *err) {
+    const rt_config *c = k->config;
+    rt_code code = make_names(k, err);
+    if (code == RT_OK && c->kafka_properties_file[0] != '\0')
+        code = rt_file_read_of("kafka.properties_file", c->kafka_properties_file, PROPERTIES_FILE_MAX, true, &k->properties,
+                               err);
+    k->client = (rt_kafka){.brokers = c->kafka_brokers, .properties = rt_buf_str(&k->properties)};
+    return code;
+}
+
+/* For the caller to add who hears of outcomes. */
+static rt_producer_config of_targets(const rt_serve_kafka *k) {
+    return (rt_producer_config){.kafka = k->client,
+                                .attempts_max = (uint32_t)k->config->delivery_in_flight_max,
+                                .bytes_max = WAITING_BYTES_MAX};
 }
 
 rt_code rt_serve_kafka_open(rt_serve_kafka *k, const rt_config *config, const rt_log *log,
@@ -92,28 +95,22 @@ rt_code rt_serve_kafka_open(rt_serve_kafka *k, const rt_config *config, const rt
     k->config = config;
     k->log = log;
     if (config->kafka_brokers[0] == '\0') return RT_OK;
-    rt_code code = make_names(k, err);
-    if (code == RT_OK && config->kafka_properties_file[0] != '\0')
-        code = rt_file_read_of("kafka.properties_file", config->kafka_properties_file, PROPERTIES_FILE_MAX, true,
-                               &k->properties, err);
+    rt_code code = read_settings(k, err);
     if (code != RT_OK) return code;
-    k->client = (rt_kafka){
-        .brokers = config->kafka_brokers, .properties = rt_buf_str(&k->properties), .say = log_client, .ctx = k};
-    code = open_producer(k, (uint32_t)config->delivery_in_flight_max, WAITING_BYTES_MAX, 0, outcome, ctx, &k->targets,
-                         err);
+    k->client.say = log_client;
+    k->client.ctx = k;
+    rt_producer_config cfg = of_targets(k);
+    cfg.outcome = outcome;
+    cfg.ctx = ctx;
+    code = rt_producer_open(&cfg, &k->targets, err);
     if (code == RT_OK) *executor = rt_producer_executor(k->targets);
     return code;
 }
 
-static rt_code open_source(rt_serve_kafka *k, rt_engine *engine, bool alone,
-                           bool (*submit)(void *ctx, rt_command *cmd, size_t bytes), void *submit_ctx, rt_err *err) {
+/* For the caller to add the engine. */
+static rt_source_config of_source(const rt_serve_kafka *k) {
     const rt_config *c = k->config;
-    if (c->kafka_instance[0] != '\0') {
-        (void)snprintf(k->instance, sizeof k->instance, "%.200s", c->kafka_instance);
-    } else if (alone) {
-        (void)snprintf(k->instance, sizeof k->instance, "%s-%08x", c->kafka_prefix, (unsigned)rt_engine_tag(engine));
-    }
-    const rt_source_config cfg = {
+    return (rt_source_config){
         .kafka = k->client,
         .group = c->kafka_group[0] == '\0' ? c->kafka_prefix : c->kafka_group,
         .instance = k->instance,
@@ -126,25 +123,58 @@ static rt_code open_source(rt_serve_kafka *k, rt_engine *engine, bool alone,
         .id_pointer = c->kafka_id_pointer,
         .order_by_key = c->kafka_order_by_record_key,
         .create_topics = c->kafka_create_topics,
-        .engine = engine,
-        .submit = submit,
-        .submit_ctx = submit_ctx,
-        .tell = log_source,
-        .tell_ctx = k,
     };
+}
+
+static bool has_source(const rt_config *c) { return strcmp(c->kafka_source_topics, "none") != 0; }
+
+static rt_code open_source(rt_serve_kafka *k, rt_engine *engine, bool alone,
+                           bool (*submit)(void *ctx, rt_command *cmd, size_t bytes), void *submit_ctx, rt_err *err) {
+    const rt_config *c = k->config;
+    if (c->kafka_instance[0] != '\0') {
+        (void)snprintf(k->instance, sizeof k->instance, "%.200s", c->kafka_instance);
+    } else if (alone) {
+        (void)snprintf(k->instance, sizeof k->instance, "%s-%08x", c->kafka_prefix, (unsigned)rt_engine_tag(engine));
+    }
+    rt_source_config cfg = of_source(k);
+    cfg.engine = engine;
+    cfg.submit = submit;
+    cfg.submit_ctx = submit_ctx;
+    cfg.tell = log_source;
+    cfg.tell_ctx = k;
     return rt_source_open(&cfg, &k->source, err);
 }
 
 rt_code rt_serve_kafka_start(rt_serve_kafka *k, rt_engine *engine, bool alone,
                              bool (*submit)(void *ctx, rt_command *cmd, size_t bytes), void *submit_ctx, rt_err *err) {
-    if (k->targets == NULL || strcmp(k->config->kafka_source_topics, "none") == 0) return RT_OK;
+    if (k->targets == NULL || !has_source(k->config)) return RT_OK;
     rt_code code = open_source(k, engine, alone, submit, submit_ctx, err);
-    if (code == RT_OK)
-        code = open_producer(k, RT_SOURCE_LETTERS_MAX, LETTERS_BYTES_MAX, LETTERS_DRAIN_MS, rt_source_outcome, k->source,
-                             &k->letters, err);
+    const rt_producer_config of_letters = {
+        .kafka = k->client,
+        .outcome = rt_source_outcome,
+        .ctx = k->source,
+        .attempts_max = RT_SOURCE_LETTERS_MAX,
+        .bytes_max = LETTERS_BYTES_MAX,
+        .drain_ms = LETTERS_DRAIN_MS,
+    };
+    if (code == RT_OK) code = rt_producer_open(&of_letters, &k->letters, err);
     if (code != RT_OK) return code;
     const rt_executor letters = rt_producer_executor(k->letters);
     return rt_source_start(k->source, &letters, err);
+}
+
+/* ---- checking ------------------------------------------------------------------------------------------ */
+
+rt_code rt_serve_kafka_check(const rt_config *config, rt_err *err) {
+    rt_serve_kafka k = {.config = config};
+    if (config->kafka_brokers[0] == '\0') return RT_OK;
+    rt_code code = read_settings(&k, err);
+    const rt_producer_config targets = of_targets(&k);
+    const rt_source_config source = of_source(&k);
+    if (code == RT_OK) code = rt_producer_check(&targets, err);
+    if (code == RT_OK && has_source(config)) code = rt_source_check(&source, err);
+    rt_serve_kafka_close(&k);
+    return code;
 }
 
 /* ---- closing ------------------------------------------------------------------------------------------- */

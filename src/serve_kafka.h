@@ -20,6 +20,9 @@ typedef struct rt_serve_kafka {
     char intake[RT_KAFKA_NAME_MAX], dead[RT_KAFKA_NAME_MAX], instance[RT_KAFKA_NAME_MAX];
 } rt_serve_kafka;
 
+/* What a start would say of the settings, without reaching a broker. */
+RT_MUST_USE rt_code rt_serve_kafka_check(const rt_config *config, rt_err *err);
+
 /* Reads the settings and opens the executor; `executor->start` stays NULL where there is none. Outcomes as in
  * rt_producer_config. */
 RT_MUST_USE rt_code rt_serve_kafka_open(rt_serve_kafka *k, const rt_config *config, const rt_log *log,

@@ -101,3 +101,21 @@ rt_code rt_kafka_conf(const rt_kafka *k, const rt_kafka_property own[], size_t c
     *out = conf;
     return RT_OK;
 }
+
+static bool is_set(const rd_kafka_conf_t *conf, const char *name, const char *begin) {
+    char value[64] = "";
+    size_t size = sizeof value;
+    return rd_kafka_conf_get(conf, name, value, &size) == RD_KAFKA_CONF_OK && strncmp(value, begin, strlen(begin)) == 0;
+}
+
+rt_code rt_kafka_try(rd_kafka_type_t type, const char *what, rd_kafka_conf_t *conf, rt_err *err) {
+    const bool fetches = is_set(conf, "security.protocol", "sasl") &&
+                         (is_set(conf, "sasl.mechanisms", "GSSAPI") || is_set(conf, "sasl.mechanisms", "OAUTHBEARER"));
+    rt_code code = fetches ? RT_OK : set(conf, "bootstrap.servers", "", err); // so there is nobody to be reached
+    char why[200];
+    rd_kafka_t *rk = fetches || code != RT_OK ? NULL : rd_kafka_new(type, conf, why, sizeof why);
+    if (rk != NULL) rd_kafka_destroy(rk);
+    else rd_kafka_conf_destroy(conf);
+    if (rk == NULL && code == RT_OK && !fetches) code = rt_fail(err, RT_E_INVALID, 0, "a Kafka %s: %s", what, why);
+    return code;
+}

@@ -10,14 +10,28 @@ from server import BINARY
 MAP = ["--set", "store.lmdb_map_bytes=4G"]  # sanitizers leave no room for the usual one
 
 
-def refused(*flags, data):
-    """The one line on stderr of a server that does not start."""
-    done = subprocess.run([BINARY, "serve", "--listen", "127.0.0.1:0", "--data", str(data), *MAP, *flags],
-                          capture_output=True, text=True, timeout=30)
-    assert done.returncode != 0
-    lines = done.stderr.splitlines()
-    assert len(lines) == 1 and lines[0].startswith("retryd: "), done.stderr
+def words(*command):
+    """The one line on stderr of who refuses to; the log may say more before it."""
+    done = subprocess.run([BINARY, *command], capture_output=True, text=True, timeout=30)
+    assert done.returncode != 0 and done.stdout == ""
+    lines = [line for line in done.stderr.splitlines() if line.startswith("retryd: ")]
+    assert len(lines) == 1 and done.stderr.endswith(lines[0] + "\n"), done.stderr
     return lines[0]
+
+
+def refused(*flags, data):
+    return words("serve", "--listen", "127.0.0.1:0", "--data", str(data), *MAP, *flags)
+
+
+def kafka(tmp_path, properties=None, **settings):
+    """Flags for a broker that nobody reaches."""
+    given = {"brokers": "127.0.0.1:1", **settings}
+    if properties is not None:
+        path = tmp_path / "properties"
+        path.touch(mode=0o600)
+        path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+        given["properties_file"] = path
+    return [flag for name, value in given.items() for flag in ("--set", f"kafka.{name}={value}")]
 
 
 def test_a_port_that_is_taken(tmp_path):
@@ -65,3 +79,51 @@ def test_data_that_was_cut_short(start_retryd, tmp_path):
     os.truncate(folder / "data.mdb", 8192)  # the two pages that say where everything is; nothing of it
     said = refused(data=folder)
     assert "data.mdb was cut short" in said and "restore a backup" in said
+
+
+# ---- the same, said beforehand ----------------------------------------------------------------------------------------
+
+
+SASL = {"security.protocol": "sasl_plaintext", "sasl.mechanisms": "PLAIN"}
+
+
+@pytest.mark.parametrize("settings, part", [
+    ({"prefix": "a b"}, 'kafka.prefix: "a b" cannot begin a topic\'s name'),
+    ({"prefix": "x" * 240}, "cannot begin a topic's name"),
+    ({"source_topics": "fine,not fine:pay"}, 'kafka.source_topics: "not fine" can be no topic\'s name'),
+    ({"source_topics": ",".join(f"t{i}" for i in range(65))}, "kafka.source_topics: more than 64 topics"),
+    ({"type_pointer": "type"}, "kafka.type_pointer: a JSON pointer begins with '/'"),
+    ({"reason_pointer": "/a~2"}, "kafka.reason_pointer: in a JSON pointer '~' is followed by 0 or 1"),
+    ({"key_pointer": "/a" * 100}, "kafka.key_pointer: more than"),
+    ({"id_pointer": "id"}, "kafka.id_pointer: "),
+    ({"brokers": "me:secret@127.0.0.1:1"}, "name and password belong in kafka.properties_file"),
+    ({"properties_file": "/no/such/file"}, "kafka.properties_file: /no/such/file: No such file or directory"),
+    ({"properties": {"client.nonsense": 1}}, 'kafka.properties_file, line 1: librdkafka has no property "client.nonsense"'),
+    ({"properties": {"linger.ms": "x"}}, 'line 1: librdkafka does not take this value of "linger.ms"'),
+    ({"properties": {"acks": 1}}, '"acks" is set by retryd and must not be here'),
+    ({"properties": SASL}, "a Kafka producer: sasl.username and sasl.password must be set"),
+    ({"properties": {"security.protocol": "ssl", "ssl.ca.location": "/no/such/file"}}, "a Kafka producer: "),
+])
+def test_check_says_of_kafka_what_a_start_says(tmp_path, settings, part):
+    flags = kafka(tmp_path, **settings)
+    said = words("config", "--check", *flags)
+    assert part in said and "secret" not in said
+    assert said == refused(*flags, data=tmp_path / "d")
+
+
+@pytest.mark.parametrize("flags", [["--set", "auth.tokens_file=/no/such/file"], ["--set", "server.listen=0.0.0.0:0"]])
+def test_check_says_of_other_settings_what_a_start_says(tmp_path, flags):
+    assert words("config", "--check", *flags) == words("serve", "--data", str(tmp_path / "d"), *flags)
+
+
+def test_check_reaches_nobody(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as broker:
+        flags = kafka(tmp_path, {**SASL, "sasl.username": "me", "sasl.password": "secret"},
+                      brokers=f"127.0.0.1:{broker.getsockname()[1]}", source_topics="calls:pay,more")
+        done = subprocess.run([BINARY, "config", "--check", "--listen", "0.0.0.0:0", "--insecure", *flags],
+                              capture_output=True, text=True, timeout=30)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "The configuration is fine.\n", "")
+        broker.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            broker.accept()
+    assert list(tmp_path.iterdir()) == [tmp_path / "properties"]

@@ -198,10 +198,10 @@ static void expire(rt_producer *p) {
 
 /* ---- the client ---------------------------------------------------------------------------------------- */
 
-static rt_code open_client(rt_producer *p, rt_err *err) {
+static rt_code make_conf(const rt_producer_config *cfg, rd_kafka_conf_t **out, rt_err *err) {
     char messages[24], kbytes[24], timeout[24];
-    const uint64_t kb = p->cfg.bytes_max / 1024;
-    (void)snprintf(messages, sizeof messages, "%" PRIu64, (uint64_t)p->cfg.attempts_max * ABANDONED_FACTOR);
+    const uint64_t kb = cfg->bytes_max / 1024;
+    (void)snprintf(messages, sizeof messages, "%" PRIu64, (uint64_t)cfg->attempts_max * ABANDONED_FACTOR);
     (void)snprintf(kbytes, sizeof kbytes, "%" PRIu64, kb == 0 ? 1 : kb);
     (void)snprintf(timeout, sizeof timeout, "%d", RT_PRODUCER_ATTEMPT_MS_MAX);
     const rt_kafka_property own[] = {
@@ -212,8 +212,18 @@ static rt_code open_client(rt_producer *p, rt_err *err) {
         {"queue.buffering.max.kbytes", kbytes, false},
         {"message.timeout.ms", timeout, false},
     };
+    return rt_kafka_conf(&cfg->kafka, own, sizeof own / sizeof *own, out, err);
+}
+
+rt_code rt_producer_check(const rt_producer_config *cfg, rt_err *err) {
     rd_kafka_conf_t *conf;
-    rt_code code = rt_kafka_conf(&p->cfg.kafka, own, sizeof own / sizeof *own, &conf, err);
+    const rt_code code = make_conf(cfg, &conf, err);
+    return code == RT_OK ? rt_kafka_try(RD_KAFKA_PRODUCER, "producer", conf, err) : code;
+}
+
+static rt_code open_client(rt_producer *p, rt_err *err) {
+    rd_kafka_conf_t *conf;
+    const rt_code code = make_conf(&p->cfg, &conf, err);
     if (code != RT_OK) return code;
     rd_kafka_conf_set_dr_msg_cb(conf, on_report);
     rd_kafka_conf_set_error_cb(conf, on_error);

@@ -31,6 +31,9 @@ typedef struct rt_producer_config {
 /* Copies `cfg`, starts the thread; needs no broker yet. RT_OK: returns owned *out. */
 RT_MUST_USE rt_code rt_producer_open(const rt_producer_config *cfg, rt_producer **out, rt_err *err);
 
+/* What rt_producer_open would say of the settings, without reaching a broker. */
+RT_MUST_USE rt_code rt_producer_check(const rt_producer_config *cfg, rt_err *err);
+
 /* The port's view of it; lives as long as the producer. `start` may be called from any thread. */
 rt_executor rt_producer_executor(rt_producer *producer);
 

@@ -94,17 +94,30 @@ static rt_code take_rules(rt_source *s, rt_err *err) {
     return code;
 }
 
+static rt_code take_settings(rt_source *s, const rt_source_config *cfg, rt_err *err) {
+    s->cfg = *cfg;
+    const rt_code code = take_topics(s, err);
+    return code == RT_OK ? take_rules(s, err) : code;
+}
+
+rt_code rt_source_check(const rt_source_config *cfg, rt_err *err) {
+    rt_source *s = calloc(1, sizeof *s);
+    if (s == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "Kafka source");
+    const rt_code code = take_settings(s, cfg, err);
+    free(s->topics_text);
+    free(s);
+    return code;
+}
+
 /* ---- opening and closing ------------------------------------------------------------------------------- */
 
 rt_code rt_source_open(const rt_source_config *cfg, rt_source **out, rt_err *err) {
     rt_source *s = calloc(1, sizeof *s);
     if (s == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "Kafka source");
-    s->cfg = *cfg;
     s->stop_note.kind = RT_NOTE_STOP;
     (void)snprintf(s->tag, sizeof s->tag, "%08x", (unsigned)rt_engine_tag(cfg->engine));
     s->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    rt_code code = s->fd < 0 ? rt_fail(err, RT_E_IO, errno, "eventfd") : take_topics(s, err);
-    if (code == RT_OK) code = take_rules(s, err);
+    rt_code code = s->fd < 0 ? rt_fail(err, RT_E_IO, errno, "eventfd") : take_settings(s, cfg, err);
     // One note of each partition, of each letter, and the one to stop. Revoked ones may still have theirs to come.
     const size_t notes = 2 * (size_t)RT_SOURCE_PARTITIONS_MAX + RT_SOURCE_LETTERS_MAX + 1;
     if (code == RT_OK) code = rt_ring_open(notes, SIZE_MAX, &s->notes, err);

@@ -63,6 +63,8 @@ typedef struct rt_source_config {
 
 /* Copies `cfg`. RT_E_INVALID: a setting is wrong. RT_OK: returns owned *out. Nothing runs yet. */
 RT_MUST_USE rt_code rt_source_open(const rt_source_config *cfg, rt_source **out, rt_err *err);
+/* What rt_source_open would say of the settings. */
+RT_MUST_USE rt_code rt_source_check(const rt_source_config *cfg, rt_err *err);
 /* For the executor that writes dead letters (`ctx` is the source): at most RT_SOURCE_LETTERS_MAX attempts at a time. */
 void rt_source_outcome(void *ctx, const rt_outcome *outcome);
 /* Starts the thread. `dead_letters` makes attempts to kafka: targets; copied. Needs no broker yet. */
