@@ -2,11 +2,12 @@
  *
  *   COLLECT   takes records until a batch is full or nothing more is there, then hands it to the engine
  *   ENGINE    the engine decides
- *   LETTERS   some records can never be events: they go to the dead-letter topic first, then the batch again without them
+ *   LETTERS   some records can never be events: they go to the dead-letter topic first, then the batch again
+ *             without them
  *   WAIT      the engine was full or the store in trouble: the same batch again at `retry_at_ms`
  *
- * While a batch is under way nothing more is taken from librdkafka's queue of this partition, which is bounded: that is
- * the backpressure, and no other partition feels it. The source's thread only. */
+ * While a batch is under way nothing more is taken from librdkafka's queue of this partition, which is
+ * bounded: that is the backpressure, and no other partition feels it. The source's thread only. */
 #ifndef RT_SOURCE_KAFKA_PARTITION_H
 #define RT_SOURCE_KAFKA_PARTITION_H
 #include "source/kafka/reading.h"

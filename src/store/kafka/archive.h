@@ -1,6 +1,7 @@
-/* archive.h: the retry topic, written by one node at a time, in cuts: all records that lines have changed since the last
- * one, as they are after some line, and a ledger that says which; in one transaction. So whoever reads it to a cut has
- * exactly what the journal says up to there. What other topics have for other tools goes along. */
+/* archive.h: the retry topic, written by one node at a time, in cuts: all records that lines have changed
+ * since the last one, as they are after some line, and a ledger that says which; in one transaction. So
+ * whoever reads it to a cut has exactly what the journal says up to there. What other topics have for other
+ * tools goes along. */
 #ifndef RT_STORE_KAFKA_ARCHIVE_H
 #define RT_STORE_KAFKA_ARCHIVE_H
 #include "store/kafka/inside.h"

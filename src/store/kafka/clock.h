@@ -3,7 +3,7 @@
 #define RT_STORE_KAFKA_CLOCK_H
 #include "store/kafka/inside.h"
 
-/* Any thread: Unix time, not before that of any line that was taken in. */
+/* Any thread: Unix time, the latest that a node has written if that is a little ahead of ours. */
 int64_t rt_ks_now_ms(const rt_store *store);
 /* A line says that it is so late. */
 void rt_ks_note_time(rt_ks *s, int64_t at_ms);

@@ -49,8 +49,8 @@ static void remove_files(const rt_copy *c) {
     }
 }
 
-/* What was written by an earlier boot, and not closed in good order, may be damaged; and a copy of another store would make
- * this one's lines mean something else. */
+/* What was written by an earlier boot, and not closed in good order, may be damaged; and a copy of another
+ * store would make this one's lines mean something else. */
 static void discard_doubtful(const rt_copy *c) {
     char path[PATH_BYTES], was[LINE_BYTES], now[LINE_BYTES];
     if (!path_in(c, "boot", path)) return;

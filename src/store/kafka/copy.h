@@ -1,5 +1,6 @@
-/* copy.h: all records on this node's disk, as of some line of the journal, and the ledger as of that line. Kafka has them
- * too, so nothing is synced while it runs: after a crash of the machine the copy may be damaged, and is made again.
+/* copy.h: all records on this node's disk, as of some line of the journal, and the ledger as of that line.
+ * Kafka has them too, so nothing is synced while it runs: after a crash of the machine the copy may be
+ * damaged, and is made again.
  *
  * One thread at a time, but for views. */
 #ifndef RT_STORE_KAFKA_COPY_H
@@ -20,14 +21,14 @@ typedef struct rt_copy {
     bool lost;       /* lines that it has not taken in are gone: see mend.h */
 } rt_copy;
 
-/* Opens it, and the ledger in it; `cfg` and `origin` are set. What a crash of the machine may have damaged, or is a copy of
- * something else, is thrown away. */
+/* Opens it, and the ledger in it; `cfg` and `origin` are set. What a crash of the machine may have damaged,
+ * or is a copy of something else, is thrown away. */
 RT_MUST_USE rt_code rt_copy_open(rt_copy *c, rt_err *err);
 /* Throws the copy away and begins an empty one. */
 RT_MUST_USE rt_code rt_copy_renew(rt_copy *c, rt_err *err);
 void rt_copy_close(rt_copy *c);
 
-/* Ends the open batch together with the ledger as it is then. RT_OK: c->ledger is `next`. Otherwise it is behind. */
+/* Ends the open batch together with the ledger as it is then. RT_OK: c->ledger is `next`; else behind. */
 RT_MUST_USE rt_code rt_copy_commit(rt_copy *c, const rt_ledger *next, rt_err *err);
 /* Ends the open batch as it is, with the ledger that was stored before. */
 RT_MUST_USE rt_code rt_copy_save(rt_copy *c, rt_err *err);

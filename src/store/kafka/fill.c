@@ -32,8 +32,8 @@ static rt_code begin_anew(rt_ks *s, int64_t low, rt_err *err) {
     return code;
 }
 
-/* From where the copy is, or from the retry topic's last cut if lines that it has not taken in are gone, to the journal's
- * end. */
+/* From where the copy is, or from the retry topic's last cut if lines that it has not taken in are gone, to
+ * the journal's end. */
 static rt_code try_to_fill(rt_ks *s, rt_err *err) {
     int64_t low, high;
     rt_code code = ask_range(s, &low, &high, err);
@@ -48,7 +48,8 @@ static rt_code try_to_fill(rt_ks *s, rt_err *err) {
     s->copy.lost = false;
     if (s->copy.local == NULL || s->copy.ledger.from < low) code = begin_anew(s, low, err);
     if (code != RT_OK) return code;
-    if (s->copy.ledger.cut < low) s->copy.ledger.cut = low; // nothing is deleted before the retry topic has it
+    // Nothing is deleted before the retry topic has it.
+    if (s->copy.ledger.cut < low) s->copy.ledger.cut = low;
     s->note_below = s->copy.ledger.position;
     code = rt_journal_read_from(&s->journal, rt_ledger_start(&s->copy.ledger), err);
     return code == RT_OK ? rt_ks_catch_up(s, high, s->cfg.start_ms, err) : code;

@@ -1,4 +1,4 @@
-/* fill.h: the copy made what Kafka holds, from where it is or, if lines that it needs are gone, from the retry topic. */
+/* fill.h: the copy made what Kafka holds, from where it is, or anew if lines that it needs are gone. */
 #ifndef RT_STORE_KAFKA_FILL_H
 #define RT_STORE_KAFKA_FILL_H
 #include "store/kafka/inside.h"

@@ -1,4 +1,4 @@
-/* gate.h: whether the copy may be looked at from outside. Whoever looks goes in first, and out when done. Any thread. */
+/* gate.h: whether the copy may be looked at from outside. Who looks goes in, and then out. Any thread. */
 #ifndef RT_STORE_KAFKA_GATE_H
 #define RT_STORE_KAFKA_GATE_H
 #include <pthread.h>

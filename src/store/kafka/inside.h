@@ -1,7 +1,7 @@
 /* inside.h: what one node knows; and the files of this folder, each of which uses only those below it.
  *
  *   store.c       the port's operations
- *   open.c        opening and closing
+ *   open.c        a node opens, and closes
  *   mend.c        a node's part in the work; away for too long, it gives it up and fills its copy again
  *   own.c         lines of ours, from being written to being known to count
  *   fill.c        the copy made what Kafka holds
@@ -49,7 +49,8 @@ typedef struct rt_ks {
     rt_kafka kafka;
     char *brokers, *dir, *properties;
     char journal_topic[RT_TOPIC_NAME_MAX + 1], retry_topic[RT_TOPIC_NAME_MAX + 1];
-    char dead_topic[RT_TOPIC_NAME_MAX + 1], audit_topic[RT_TOPIC_NAME_MAX + 1], open_topic[RT_TOPIC_NAME_MAX + 1];
+    char dead_topic[RT_TOPIC_NAME_MAX + 1], audit_topic[RT_TOPIC_NAME_MAX + 1];
+    char open_topic[RT_TOPIC_NAME_MAX + 1];
     uint32_t partitions;      /* that the retry topic has */
     uint64_t node;
     rt_share *share;          /* NULL: all is ours */
@@ -77,7 +78,7 @@ typedef struct rt_ks {
     bool open;                /* there is one; the copy's is open too */
     bool wrote;               /* … with something in it */
     bool broken;              /* … that can only fail: `why` */
-    bool cut_off;             /* the last line was lost: the next batch finds out whether that is over, empty or not */
+    bool cut_off;             /* the last line was lost: the next one is written even if it is empty */
     rt_buf line;              /* … as it goes to the journal */
     uint32_t new_tag;         /* the store's name behind it: an import brings one */
     uint64_t counter;         /* of the last number that was given out */

@@ -12,7 +12,7 @@ RT_MUST_USE rt_code rt_ks_catch_up(rt_ks *s, int64_t high, int64_t stall_ms, rt_
 /* Reads on from where the copy is. */
 RT_MUST_USE rt_code rt_ks_read_on(rt_ks *s, rt_err *err);
 
-/* Ends the copy's open batch, the line at `offset` with these items, so that who cuts sees both or neither. */
+/* Ends the copy's open batch, the line at `offset` with these items: who cuts sees both or neither. */
 RT_MUST_USE rt_code rt_ks_commit(rt_ks *s, const rt_ledger *next, rt_str items, int64_t offset, rt_err *err);
 /* A line says that everything before is in the retry topic. */
 void rt_ks_note_cut(rt_ks *s, int64_t cut);

@@ -57,7 +57,8 @@ static void *run(void *ctx) {
     stand_back(s);
     while (!is_stopped(s)) {
         if (come_back(s, &err) == RT_OK) {
-            rt_ks_say(s, false, "the copy is up to date again, as of line %lld", (long long)s->copy.ledger.position);
+            rt_ks_say(s, false, "the copy is up to date again, as of line %lld",
+                      (long long)s->copy.ledger.position);
             atomic_store(&s->looked_ms, rt_mono_ms());
             rt_gate_open(&s->gate);
             break;

@@ -71,7 +71,8 @@ void rt_ks_end_batch(rt_ks *s, rt_batch_end end) {
 
 /* ---- its end ------------------------------------------------------------------------------------------- */
 
-/* Nothing lies between what it was decided on and where it stands: the batch as it is, is what the line says. */
+/* Nothing lies between what it was decided on and where it stands: the batch as it is, is what the line
+ * says. */
 static void end_at_once(rt_ks *s) {
     rt_ledger next = s->copy.ledger;
     next.position = s->journal.sent.last + 1;
@@ -101,7 +102,8 @@ static void begin_fence(rt_ks *s) {
     (void)rt_ks_write_line(s, RT_ENTRY_FENCE, RT_STR_EMPTY);
 }
 
-/* What became of our line, if it stands before the place where the copy is; `not_counted`: if it did not count. */
+/* What became of our line, if it stands before the place where the copy is; `not_counted`: if it did not
+ * count. */
 static void ask_ledger(rt_ks *s, rt_batch_end not_counted) {
     switch (rt_ledger_has_counted(&s->copy.ledger, s->node, s->own.no)) {
     case RT_COUNTED: s->own.end = RT_BATCH_DURABLE; break;

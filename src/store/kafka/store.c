@@ -12,8 +12,8 @@
 #include "store/lmdb/store_lmdb.h"
 
 enum {
-    COMMIT_WAIT_MS = 2000,                  /* for brokers to answer, before the engine goes on without knowing */
-    LINE_BYTES_MAX = RT_ENTRY_BYTES_MAX / 2 /* a batch that has more takes only what frees … */
+    LINE_BYTES_MAX = RT_ENTRY_BYTES_MAX / 2, /* a batch that has more takes only what frees */
+    COMMIT_WAIT_MS = 2000 /* for brokers to answer, before the engine goes on without knowing */
 };
 
 static rt_ks *ks_of(rt_store *s) { return (rt_ks *)s; }
@@ -151,7 +151,8 @@ static bool poll_end(rt_store *store, uint64_t *batch_no, rt_batch_end *end, rt_
     (void)!read(s->base.fd, &news, sizeof news);
     if (!is_mending(s, err)) {
         rt_ks_go_on(s);
-        if (s->stage == RT_KS_IDLE && !s->open && !s->ended) (void)rt_ks_take_in(s, RT_KS_TAKE_IN_LINES, &unused);
+        if (s->stage == RT_KS_IDLE && !s->open && !s->ended)
+            (void)rt_ks_take_in(s, RT_KS_TAKE_IN_LINES, &unused);
     }
     if (!s->ended) return false;
     s->ended = false;

@@ -211,7 +211,8 @@ static rt_code look_for_others(rt_ks *s, rt_err *err) {
 
 static void note_origin(rt_ks *s) {
     char *cluster = rd_kafka_clusterid(s->journal.writer, ASK_MS);
-    (void)snprintf(s->copy.origin, sizeof s->copy.origin, "%.200s %s\n", cluster != NULL ? cluster : "", s->journal_topic);
+    (void)snprintf(s->copy.origin, sizeof s->copy.origin, "%.200s %s\n", cluster != NULL ? cluster : "",
+                   s->journal_topic);
     if (cluster != NULL) rd_kafka_mem_free(s->journal.writer, cluster);
 }
 

@@ -1,4 +1,5 @@
-/* view.h: views of the copy. They show everything to those who look, and to those who take, what is this node's to take. */
+/* view.h: views of the copy. They show everything to those who look, and to those who take, what is this
+ * node's to take. */
 #ifndef RT_STORE_KAFKA_VIEW_H
 #define RT_STORE_KAFKA_VIEW_H
 #include "port/store.h"
@@ -14,7 +15,8 @@ typedef struct rt_ks_view {
 
 extern const rt_view_ops rt_ks_view_ops;
 
-/* Of `local`, by whoever has gone in by `gate`: out again when the view is closed, or at once if there is none. */
-RT_MUST_USE rt_code rt_ks_view_open(rt_store *local, const rt_share *share, rt_gate *gate, rt_view **out, rt_err *err);
+/* A view of `local`. The caller has gone in by `gate`: out again when it is closed, or at once on error. */
+RT_MUST_USE rt_code rt_ks_view_open(rt_store *local, const rt_share *share, rt_gate *gate, rt_view **out,
+                                    rt_err *err);
 
 #endif

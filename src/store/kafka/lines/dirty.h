@@ -1,4 +1,4 @@
-/* dirty.h: which records lines have changed that are not in the retry topic yet. Pure; one thread at a time. */
+/* dirty.h: which records lines have changed that are not in the retry topic yet. Pure. */
 #ifndef RT_STORE_KAFKA_LINES_DIRTY_H
 #define RT_STORE_KAFKA_LINES_DIRTY_H
 #include "base/map.h"

@@ -1,24 +1,27 @@
 /* entry.h: what one line of the journal says, and its bytes. Pure.
  *
- * The journal is the order in which everything happened; each node takes it in, line by line, and comes to the same records.
- * A line is one record of Kafka, or several if it is large; it counts where its last record stands.
+ * The journal is the order in which everything happened; each node takes it in, line by line, and comes to
+ * the same records. A line is one record of Kafka, or several if it is large: it counts where its last one
+ * stands.
  *
- *   record   u8 format, u8 kind, u64 node, u32 epoch, u64 no, i64 at_ms, u32 part, u32 parts, then its part of the payload
+ *   record   u8 format, u8 kind, u64 node, u32 epoch, u64 no, i64 at_ms, u32 part, u32 parts, then its
+ *            part of the payload:
  *   BIRTH    u32 tag                           the first one names the store; later ones say nothing
- *   JOIN     -                                 the node has its slot: no other has the same for the next 256 of them
- *   BATCH    u64 counter, i64 cut, then items  what one node decided; refused whole if it rests on what is no longer so.
- *                                              counter: of the last number that the node gave out; cut: everything before
- *                                              that offset is in the retry topic
- *   FENCE    -                                 what this node wrote under a lower epoch, and comes later, does not count
+ *   JOIN     -                                 the node has its slot, which none of the next 255 to join has
+ *   BATCH    u64 counter, i64 cut, then items  what one node decided; refused whole if it rests on what is no
+ *                                              longer so. counter: of the last number that the node gave out;
+ *                                              cut: everything before that offset is in the retry topic
+ *   FENCE    -                                 what this node wrote under a lower epoch, and comes later,
+ *                                              does not count
  *
  *   item     u8 'C', u32 guards, u32 ops, then those     a change
  *            u8 'I', u32 tag, u64 ids_from, u64 seqs_from, u32 ops, then those     a change with an import
- *            u8 'T', i64 now_ms, u32 ops_max, i64 age_ms, u64 events, str dropped     history is trimmed; dropped says what
- *            goes, for each a u8 (1: a job, 0: an event) and its u64
+ *            u8 'T', i64 now_ms, u32 ops_max, i64 age_ms, u64 events, str dropped     history is trimmed;
+ *            dropped says what goes, for each a u8 (1: a job, 0: an event) and its u64
  *   guard    u8 kind, str name, u64 version
  *   op       u8 kind, u8 flags (1: there was one, 2: there is one now), then
- *            job, queue, lease: u64 id, u64 version of the one before, str the one now (store/lmdb/stored.h); of a job
- *            that was there before its body stands in between, as u64
+ *            job, queue, lease: u64 id, u64 version of the one before, str the one now (store/lmdb/stored.h);
+ *            of a job that was there before its body stands in between, as u64
  *            document: u8 kind, str name, u64 version of the one before, str the one now
  *            body: u64 id, of an import u64 users, str bytes; event: u64 seq, str
  * Numbers are little endian; str is a u32 length and the bytes. */
@@ -31,7 +34,7 @@
 enum {
     RT_ENTRY_FORMAT = 1,
     RT_ENTRY_HEAD_BYTES = 1 + 1 + 8 + 4 + 8 + 8 + 4 + 4,
-    RT_ENTRY_PART_BYTES = 900 << 10, /* of payload in one record: brokers take 1 MB if nobody told them otherwise */
+    RT_ENTRY_PART_BYTES = 900 << 10, /* of payload in one record: brokers take 1 MB unless told otherwise */
     RT_ENTRY_BYTES_MAX = 128 << 20   /* of a whole payload */
 };
 
@@ -63,7 +66,8 @@ void rt_entry_add_change(rt_buf *out, const rt_change *change);
 enum { RT_ENTRY_DROPPED_BYTES = 1 + 8 };
 void rt_entry_add_dropped(rt_buf *dropped, bool is_job, uint64_t key);
 bool rt_entry_next_dropped(rt_unpack *u, bool *is_job, uint64_t *key); /* false: there is no other */
-void rt_entry_add_tidy(rt_buf *out, const rt_retention *bounds, int64_t now_ms, uint32_t ops_max, rt_str dropped);
+void rt_entry_add_tidy(rt_buf *out, const rt_retention *bounds, int64_t now_ms, uint32_t ops_max,
+                       rt_str dropped);
 
 /* ---- reading one --------------------------------------------------------------------------------------- */
 

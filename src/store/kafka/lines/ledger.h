@@ -1,5 +1,6 @@
 /* ledger.h: what taking in the journal needs to remember beside the records: how far, who joined, who is
- * fenced, which lines counted last. It moves with the records, so each node has the same one at the same place. Pure. */
+ * fenced, which lines counted last. It moves with the records, so each node has the same one at the same
+ * place. Pure. */
 #ifndef RT_STORE_KAFKA_LINES_LEDGER_H
 #define RT_STORE_KAFKA_LINES_LEDGER_H
 #include "base/pack.h"
@@ -47,13 +48,16 @@ bool rt_ledger_is_fenced(const rt_ledger *l, uint64_t node, uint32_t epoch);
 /* A batch of that node counts. */
 void rt_ledger_count_line(rt_ledger *l, uint64_t node, uint64_t no);
 typedef enum rt_counted { RT_COUNTED_NOT, RT_COUNTED, RT_COUNTED_FORGOTTEN } rt_counted;
-/* Did it, if it stands before `position`? Asked of a node's last line only. FORGOTTEN: too many others have written. */
+/* Did it, if it stands before `position`? Of a node's last line only. FORGOTTEN: too many others wrote. */
 rt_counted rt_ledger_has_counted(const rt_ledger *l, uint64_t node, uint64_t no);
 
-/* Ids and numbers of events. Each node has a slot, so that no two give out the same one; and counts on from the largest
- * number that it has seen, so that what is made later, knowing what was there, has a larger one, whichever node makes it. */
+/* Ids and numbers of events. Each node has a slot, so that no two give out the same one; and counts on from
+ * the largest number that it has seen, so that what is made later, knowing what was there, has a larger one,
+ * whichever node makes it. */
 enum { RT_LEDGER_SLOTS = 256 };
-static inline uint64_t rt_ledger_number(uint64_t counter, uint32_t slot) { return counter * RT_LEDGER_SLOTS + slot; }
+static inline uint64_t rt_ledger_number(uint64_t counter, uint32_t slot) {
+    return counter * RT_LEDGER_SLOTS + slot;
+}
 /* The slot of the node whose JOIN is taken in. */
 uint32_t rt_ledger_join(rt_ledger *l);
 

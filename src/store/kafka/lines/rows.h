@@ -1,4 +1,4 @@
-/* rows.h: records as they stand in the retry topic, where other tools read them and a node without a copy begins.
+/* rows.h: records as they stand in the retry topic, where other tools read them and new nodes begin.
  *
  *   key                 value
  *   job/ID              store/lmdb/stored.h; headers say what other tools want to know, see rt_row_headers
@@ -29,13 +29,15 @@ typedef struct rt_row {
 } rt_row;
 
 /* What `view` has under that key; the value is added to *out. */
-RT_MUST_USE rt_code rt_row_read(rt_view *view, const rt_dirty_key *key, uint32_t partitions, rt_buf *out, rt_row *row);
+RT_MUST_USE rt_code rt_row_read(rt_view *view, const rt_dirty_key *key, uint32_t partitions, rt_buf *out,
+                                rt_row *row);
 
 /* Makes the open batch of `local`, which is being filled, say the same. `value` NULL: the record goes. */
-RT_MUST_USE rt_code rt_row_put(rt_store *local, const rt_dirty_key *key, const rt_str *value, uint64_t users, rt_err *err);
+RT_MUST_USE rt_code rt_row_put(rt_store *local, const rt_dirty_key *key, const rt_str *value, uint64_t users,
+                               rt_err *err);
 
-/* Headers of a job: rtd-id as the API shows it, rtd-type (its queue), rtd-attempt, rtd-state, rtd-due (Unix ms), rtd-reason
- * if it is dead. Those of a body: rtd-users. NULL: none, or no memory. */
+/* Headers of a job: rtd-id as the API shows it, rtd-type (its queue), rtd-attempt, rtd-state, rtd-due (Unix
+ * ms), rtd-reason if it is dead. Those of a body: rtd-users. NULL: none, or no memory. */
 rd_kafka_headers_t *rt_row_headers(const rt_dirty_key *key, const rt_row *row, uint32_t tag);
 
 #endif
