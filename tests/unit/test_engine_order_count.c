@@ -33,7 +33,7 @@ static void forget(rig *r) {
     assert_int_equal(count(r, "p"), -1);
 }
 
-static int setup_type(rig *r) { return rig_put_type(r, "key", rig_like("plugin:key")); }
+static rt_code setup_type(rig *r) { return rig_put_type(r, "key", rig_like("plugin:key")); }
 
 static void count__follows_orders_as_they_come_and_go(void **state) {
     rig *r = *state;
