@@ -37,11 +37,12 @@ static rt_code read_offset(rt_source *s, rt_partition *p) {
     return code;
 }
 
-/* What Kafka was told counts if another store told it, for our own knows better: a partition that a node with a store of
- * its own has had goes on where that node was. */
+/* What Kafka was told counts if another store told it, for our own knows better: a partition that a node with
+ * a store of its own has had goes on where that node was. */
 static int64_t offset_of_others(const rt_source *s, const rd_kafka_topic_partition_t *committed) {
     if (committed == NULL || committed->err != RD_KAFKA_RESP_ERR_NO_ERROR || committed->offset < 0) return -1;
-    const rt_str tag = {.ptr = committed->metadata, .len = committed->metadata == NULL ? 0 : committed->metadata_size};
+    const rt_str tag = {.ptr = committed->metadata,
+                        .len = committed->metadata == NULL ? 0 : committed->metadata_size};
     return rt_str_eq(tag, rt_str_of(s->tag)) ? -1 : committed->offset;
 }
 
@@ -56,7 +57,8 @@ static bool choose_start(rt_source *s, rt_partition *p, const rd_kafka_topic_par
     if (p->next >= low && p->next <= high) return true;
     if (p->next >= 0 && p->next < low) {
         atomic_fetch_add_explicit(&s->stats.lost, (uint64_t)(low - p->next), memory_order_relaxed);
-        rt_tell(s, RT_SOURCE_LOST, p->topic, p->number, low, "Kafka deleted records before they were taken over");
+        rt_tell(s, RT_SOURCE_LOST, p->topic, p->number, low,
+                "Kafka deleted records before they were taken over");
     } else if (p->next > high) {
         rt_tell(s, RT_SOURCE_LOST, p->topic, p->number, low,
                 "Kafka has fewer records than were taken over: its topic was made anew, or has lost some");
@@ -99,7 +101,8 @@ static bool split_queue(rt_source *s, rt_partition *p) {
     return true;
 }
 
-static bool add_partition(rt_source *s, rd_kafka_topic_partition_t *at, const rd_kafka_topic_partition_t *committed) {
+static bool add_partition(rt_source *s, rd_kafka_topic_partition_t *at,
+                          const rd_kafka_topic_partition_t *committed) {
     if (s->partitions_count == RT_SOURCE_PARTITIONS_MAX) return false;
     rt_partition *p = new_partition(s, at);
     if (p == NULL) return false;

@@ -15,8 +15,8 @@ enum {
 static rt_code open_consumer(rt_source *s, rt_err *err) {
     const rt_kafka_property own[] = {
         {"group.id", s->cfg.group, false},
-        // Not cooperative-sticky: a librdkafka before 2.3 aborts when one with it closes before its first assignment
-        // (confluentinc/librdkafka issue 4312), as after a broker's restart.
+        // Not cooperative-sticky: a librdkafka before 2.3 aborts when one with it closes before its first
+        // assignment (confluentinc/librdkafka issue 4312), as after a broker's restart.
         {"partition.assignment.strategy", "roundrobin", false},
         {"enable.auto.commit", "false", false},
         {"enable.auto.offset.store", "false", false},
@@ -24,10 +24,11 @@ static rt_code open_consumer(rt_source *s, rt_err *err) {
         {"auto.offset.reset", "error", false}, // whether records were lost is to be said, not passed over
         {.name = "queued.min.messages", .value = "1000", .soft = true},
         {"queued.max.messages.kbytes", "4096", false}, // a partition
-        // A node with a name of its own does not leave when it stops: the others wait so long for it to come back.
+        // A node with a name of its own does not leave when it stops: the others wait so long for it.
         {.name = "session.timeout.ms", .value = "10000", .soft = true},
         {.name = "heartbeat.interval.ms", .value = "2000", .soft = true},
-        {.name = "topic.metadata.refresh.interval.ms", .value = "10000", .soft = true}, // new topics and partitions
+        // New topics and partitions.
+        {.name = "topic.metadata.refresh.interval.ms", .value = "10000", .soft = true},
         {"group.instance.id", s->cfg.instance, false},
     };
     const size_t count = sizeof own / sizeof *own - (s->cfg.instance[0] == '\0' ? 1 : 0);

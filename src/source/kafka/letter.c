@@ -32,7 +32,8 @@ static void copy_headers(const rd_kafka_message_t *m, rt_buf *out) {
     const void *value;
     size_t size;
     if (rd_kafka_message_headers(m, &headers) != RD_KAFKA_RESP_ERR_NO_ERROR) return;
-    for (size_t i = 0; rd_kafka_header_get_all(headers, i, &name, &value, &size) == RD_KAFKA_RESP_ERR_NO_ERROR; i++) {
+    for (size_t i = 0;
+         rd_kafka_header_get_all(headers, i, &name, &value, &size) == RD_KAFKA_RESP_ERR_NO_ERROR; i++) {
         if (is_ours(name) || value == NULL || !fits_line(value, size) || strchr(name, ':') != NULL ||
             !fits_line(name, strlen(name)))
             continue;
@@ -50,12 +51,14 @@ static rt_attempt *new_attempt(const rt_partition *p, uint32_t i, rt_letter *let
     copy_headers(m, &headers);
     rt_buf_addf(&headers, "rtd-refused: %s\nrtd-source: %s\n", p->refused[i], where);
     // Tools made for Spring's dead letters look for these.
-    rt_buf_addf(&headers, "kafka_dlt-original-topic: %s\nkafka_dlt-exception-message: %s\n", p->topic, p->refused[i]);
+    rt_buf_addf(&headers, "kafka_dlt-original-topic: %s\nkafka_dlt-exception-message: %s\n", p->topic,
+                p->refused[i]);
     rt_buf_addf(&url, "kafka:%s", p->source->cfg.dead_topic);
     like.job = (rt_id)(uintptr_t)letter; // comes back with the outcome
     like.url = rt_buf_str(&url);
     like.headers = rt_buf_str(&headers);
-    if (!rt_reading_header(m, "rtd-id", &like.message_id) || like.message_id.len == 0) like.message_id = rt_str_of(where);
+    if (!rt_reading_header(m, "rtd-id", &like.message_id) || like.message_id.len == 0)
+        like.message_id = rt_str_of(where);
     if (!rt_reading_header(m, "content-type", &like.content_type)) like.content_type = RT_STR_EMPTY;
     like.key = (rt_str){.ptr = m->key == NULL ? "" : m->key, .len = m->key_len};
     if (!letter->bare) like.body = (rt_str){.ptr = m->payload == NULL ? "" : m->payload, .len = m->len};

@@ -110,7 +110,8 @@ static void ask(rt_partition *p, int64_t now_ms) {
     p->intake.records = p->records;
     p->intake.count = p->limit;
     p->state = RT_PARTITION_ENGINE;
-    if (!s->cfg.submit(s->cfg.submit_ctx, &p->intake.cmd, p->bytes)) wait_a_little(p, now_ms, RT_PARTITION_RETRY_MS);
+    if (!s->cfg.submit(s->cfg.submit_ctx, &p->intake.cmd, p->bytes))
+        wait_a_little(p, now_ms, RT_PARTITION_RETRY_MS);
 }
 
 void rt_partition_step(rt_partition *p, int64_t now_ms) {

@@ -21,7 +21,8 @@ bool rt_reading_header(const rd_kafka_message_t *message, const char *name, rt_s
 rt_code rt_pointer_check(const char *setting, rt_str pointer, rt_err *err) {
     size_t steps = 0;
     if (pointer.len == 0) return RT_OK;
-    if (pointer.ptr[0] != '/') return rt_fail(err, RT_E_INVALID, 0, "%s: a JSON pointer begins with '/'", setting);
+    if (pointer.ptr[0] != '/')
+        return rt_fail(err, RT_E_INVALID, 0, "%s: a JSON pointer begins with '/'", setting);
     for (size_t i = 0; i < pointer.len; i++) {
         if (pointer.ptr[i] == '/') steps++;
         const bool escape = pointer.ptr[i] == '~';
@@ -90,7 +91,8 @@ static bool look_into_value(const wanted fields[], size_t count) {
 }
 
 /* Fills what headers say, then what the value says of the rest; what nobody says is empty. */
-static void gather(const wanted fields[], size_t count, const rd_kafka_message_t *m, rt_arena *arena, bool *nomem) {
+static void gather(const wanted fields[], size_t count, const rd_kafka_message_t *m, rt_arena *arena,
+                   bool *nomem) {
     json_t *value = NULL;
     for (size_t i = 0; i < count; i++) {
         *fields[i].to = (rt_str){0};
@@ -116,7 +118,8 @@ static bool is_text(rt_str s) {
 
 static const char *check(const rt_call_item *item) {
     if (item->type.len == 0) return "it names no event type";
-    if (item->type.len > RT_CALL_TYPE_NAME_MAX || !is_text(item->type)) return "its type can be no event type's name";
+    if (item->type.len > RT_CALL_TYPE_NAME_MAX || !is_text(item->type))
+        return "its type can be no event type's name";
     if (item->key.len > RT_CALL_KEY_MAX || !is_text(item->key)) return "its id is too long, or no text";
     if (item->order_key.len > RT_CALL_ORDER_KEY_MAX || !is_text(item->order_key))
         return "its order key is too long, or no text";
@@ -145,7 +148,8 @@ static rt_str text_of_key(rt_str key, rt_arena *arena, bool *nomem) {
 
 const char *rt_reading_item(const rt_reading_rules *rules, rt_str type, const rd_kafka_message_t *message,
                             rt_arena *arena, rt_call_item *out, bool *nomem) {
-    *out = (rt_call_item){.payload = {.ptr = message->payload == NULL ? "" : message->payload, .len = message->len}};
+    *out = (rt_call_item){
+        .payload = {.ptr = message->payload == NULL ? "" : message->payload, .len = message->len}};
     *nomem = false;
     const wanted fields[] = {
         {"rtd-type", rules->type, &out->type},

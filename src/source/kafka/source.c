@@ -16,7 +16,8 @@
 #include "source/kafka/notes.h"
 #include "source/kafka/partition.h"
 
-_Static_assert(offsetof(rt_source, cfg) == 0, "librdkafka's callbacks get cfg.kafka and take it for the source");
+_Static_assert(offsetof(rt_source, cfg) == 0,
+               "librdkafka's callbacks get cfg.kafka and take it for the source");
 _Static_assert(offsetof(rt_source_config, kafka) == 0, "the same");
 
 /* ---- the loop ------------------------------------------------------------------------------------------ */
@@ -53,10 +54,11 @@ static rt_code take_topic(rt_source *s, char *item, rt_err *err) {
     if (colon != NULL) *colon = '\0';
     const rt_str name = rt_str_of(item);
     if (!rt_topic_name_is_valid(name))
-        return rt_fail(err, RT_E_INVALID, 0, "kafka.source_topics: \"%.80s\" can be no topic's name: " RT_TOPIC_NAME_RULE,
-                       item);
+        return rt_fail(err, RT_E_INVALID, 0,
+                       "kafka.source_topics: \"%.80s\" can be no topic's name: " RT_TOPIC_NAME_RULE, item);
     if (s->topics_count == RT_SOURCE_TOPICS_MAX)
-        return rt_fail(err, RT_E_INVALID, 0, "kafka.source_topics: more than %d topics", RT_SOURCE_TOPICS_MAX);
+        return rt_fail(err, RT_E_INVALID, 0, "kafka.source_topics: more than %d topics",
+                       RT_SOURCE_TOPICS_MAX);
     s->topics[s->topics_count++] = (rt_source_topic){
         .name = item, .type = colon == NULL ? RT_STR_EMPTY : rt_str_of(colon + 1)};
     return RT_OK;
@@ -90,7 +92,8 @@ static rt_code take_rules(rt_source *s, rt_err *err) {
     if (code == RT_OK) code = rt_pointer_check("kafka.key_pointer", s->rules.key, err);
     if (code == RT_OK) code = rt_pointer_check("kafka.id_pointer", s->rules.id, err);
     if (code == RT_OK && !rt_topic_name_is_valid(rt_str_of(c->dead_topic)))
-        code = rt_fail(err, RT_E_INVALID, 0, "\"%.80s\" can be no topic's name: " RT_TOPIC_NAME_RULE, c->dead_topic);
+        code = rt_fail(err, RT_E_INVALID, 0, "\"%.80s\" can be no topic's name: " RT_TOPIC_NAME_RULE,
+                       c->dead_topic);
     return code;
 }
 
@@ -118,7 +121,7 @@ rt_code rt_source_open(const rt_source_config *cfg, rt_source **out, rt_err *err
     (void)snprintf(s->tag, sizeof s->tag, "%08x", (unsigned)rt_engine_tag(cfg->engine));
     s->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     rt_code code = s->fd < 0 ? rt_fail(err, RT_E_IO, errno, "eventfd") : take_settings(s, cfg, err);
-    // One note of each partition, of each letter, and the one to stop. Revoked ones may still have theirs to come.
+    // One note of each partition, of each letter, and the one to stop. Those of revoked ones may yet come.
     const size_t notes = 2 * (size_t)RT_SOURCE_PARTITIONS_MAX + RT_SOURCE_LETTERS_MAX + 1;
     if (code == RT_OK) code = rt_ring_open(notes, SIZE_MAX, &s->notes, err);
     if (code != RT_OK) {

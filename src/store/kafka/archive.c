@@ -91,7 +91,8 @@ static bool begin_writing(rt_archive *a) {
         return false;
     }
     if (failed(a, rd_kafka_init_transactions(a->rk, INIT_MS))) return false;
-    if (rd_kafka_query_watermark_offsets(a->rk, s->journal_topic, 0, &low, &a->least, INIT_MS) == 0) return true;
+    if (rd_kafka_query_watermark_offsets(a->rk, s->journal_topic, 0, &low, &a->least, INIT_MS) == 0)
+        return true;
     close_client(a);
     return false;
 }
@@ -113,7 +114,8 @@ static bool produce(rt_archive *a, const letter *l) {
         {.vtype = RD_KAFKA_VTYPE_PARTITION, .u.i32 = l->partition},
         {.vtype = RD_KAFKA_VTYPE_KEY, .u.mem = {.ptr = (void *)(uintptr_t)l->key.ptr, .size = l->key.len}},
         {.vtype = RD_KAFKA_VTYPE_VALUE,
-         .u.mem = {.ptr = there ? (void *)(uintptr_t)l->value->ptr : NULL, .size = there ? l->value->len : 0}},
+         .u.mem = {.ptr = there ? (void *)(uintptr_t)l->value->ptr : NULL,
+                   .size = there ? l->value->len : 0}},
         {.vtype = RD_KAFKA_VTYPE_MSGFLAGS, .u.i = RD_KAFKA_MSG_F_COPY},
     };
     size_t count = 5;
@@ -138,11 +140,13 @@ static bool tell_attempt(rt_archive *a, const rt_row *row) {
     if (e->attempt == 0) return true;
     const rt_id_text id = rt_id_format(a->tag, e->job);
     rt_buf json = {0};
-    rt_buf_addf(&json, "{\"id\": \"%s-%u\", \"job\": \"%s\", \"seq\": %" PRIu64 ", \"at_ms\": %" PRId64
-                       ", \"attempt\": %u, \"type\": \"%s\", \"reason\": \"%s\", \"status\": %u, \"took_ms\": %u, "
-                       "\"delay_ms\": %u, \"text\": ",
-                id.s, e->attempt, id.s, e->seq, e->at_ms, e->attempt, rt_event_type_name((rt_event_type)e->type),
-                rt_reason_name((rt_reason)e->reason), e->status, e->took_ms, e->delay_ms);
+    rt_buf_addf(&json,
+                "{\"id\": \"%s-%u\", \"job\": \"%s\", \"seq\": %" PRIu64 ", \"at_ms\": %" PRId64
+                ", \"attempt\": %u, \"type\": \"%s\", \"reason\": \"%s\", \"status\": %u, \"took_ms\": %u, "
+                "\"delay_ms\": %u, \"text\": ",
+                id.s, e->attempt, id.s, e->seq, e->at_ms, e->attempt,
+                rt_event_type_name((rt_event_type)e->type), rt_reason_name((rt_reason)e->reason), e->status,
+                e->took_ms, e->delay_ms);
     rt_quote(&json, e->text);
     rt_buf_add_char(&json, '}');
     const rt_str value = rt_buf_str(&json);
@@ -181,7 +185,8 @@ static bool tell_circuit(rt_archive *a, rt_view *view, const rt_queue *queue) {
     rt_buf json = {0};
     if (rt_view_counts(view, queue->id, &counts) != RT_OK) counts.scheduled = 0;
     rt_buf_addf(&json,
-                "{\"opened_ms\": %" PRId64 ", \"until_ms\": %" PRId64 ", \"forced\": %s, \"parked\": %" PRId64 "}",
+                "{\"opened_ms\": %" PRId64 ", \"until_ms\": %" PRId64
+                ", \"forced\": %s, \"parked\": %" PRId64 "}",
                 b->opened_ms, b->circuit_until_ms, b->forced ? "true" : "false",
                 counts.scheduled + counts.ready + counts.free);
     const rt_str value = rt_buf_str(&json);
@@ -236,13 +241,15 @@ static bool write_rows(rt_archive *a, rt_view *view, const rt_dirty *dirty, rt_s
         if (atomic_load(&a->stop) || !write_row(a, view, key)) return false;
     }
     if (!tell_circuits(a, view)) return false;
-    return produce(a, &(letter){.topic = a->store->retry_topic, .partition = 0, .key = RT_ROW_CUT, .value = &note});
+    const letter l = {.topic = a->store->retry_topic, .partition = 0, .key = RT_ROW_CUT, .value = &note};
+    return produce(a, &l);
 }
 
 static void note_cut(rt_archive *a, int64_t cut) {
     const int64_t now = rt_mono_ms();
     atomic_store(&a->store->cut, cut);
-    if (a->cuts_count > 0 && now - a->cuts[a->cuts_count - 1].at_ms < a->store->cfg.kept_ms / (CUTS_KEPT / 2)) return;
+    if (a->cuts_count > 0 && now - a->cuts[a->cuts_count - 1].at_ms < a->store->cfg.kept_ms / (CUTS_KEPT / 2))
+        return;
     if (a->cuts_count == CUTS_KEPT) {
         a->cuts_count--;
         memmove(&a->cuts[0], &a->cuts[1], a->cuts_count * sizeof a->cuts[0]);

@@ -11,7 +11,8 @@ static rt_code ask_range(rt_ks *s, int64_t *low, int64_t *high, rt_err *err) {
     const int64_t until_ms = rt_mono_ms() + s->cfg.start_ms;
     rt_code code;
     rt_ks_came(s);
-    while ((code = rt_journal_range(&s->journal, low, high, ASK_MS, err)) != RT_OK && rt_mono_ms() < until_ms) {
+    while ((code = rt_journal_range(&s->journal, low, high, ASK_MS, err)) != RT_OK &&
+           rt_mono_ms() < until_ms) {
         if (!rt_ks_still_waits(s, s->journal_topic, err)) return RT_E_UNAVAILABLE;
     }
     return code;
@@ -20,8 +21,8 @@ static rt_code ask_range(rt_ks *s, int64_t *low, int64_t *high, rt_err *err) {
 /* An empty copy, filled up to the last cut. RT_E_ABSENT: the journal does not go on from there any more. */
 static rt_code begin_anew(rt_ks *s, int64_t low, rt_err *err) {
     if (low > 0)
-        rt_ks_say(s, false, "%s begins at line %lld, the copy ends at %lld: it is made again from %s", s->journal_topic,
-                  (long long)low, (long long)s->copy.ledger.position, s->retry_topic);
+        rt_ks_say(s, false, "%s begins at line %lld, the copy ends at %lld: it is made again from %s",
+                  s->journal_topic, (long long)low, (long long)s->copy.ledger.position, s->retry_topic);
     rt_code code = rt_copy_renew(&s->copy, err);
     if (code == RT_OK && low > 0) code = rt_ks_restore(s, err);
     if (code == RT_E_ABSENT)
@@ -41,7 +42,8 @@ static rt_code try_to_fill(rt_ks *s, rt_err *err) {
     if (code != RT_OK) return code;
     if (s->copy.ledger.position > high) // what was acknowledged is not to be forgotten without a word
         return rt_fail(err, RT_E_CORRUPT, 0,
-                       "%s ends at line %lld, and has been read to %lld: if it was deleted on purpose, delete %s too",
+                       "%s ends at line %lld, and has been read to %lld: "
+                       "if it was deleted on purpose, delete %s too",
                        s->journal_topic, (long long)high, (long long)s->copy.ledger.position, s->dir);
     rt_parts_deinit(&s->parts);
     rt_dirty_deinit(&s->dirty); // noted again, from the last cut on

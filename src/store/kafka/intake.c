@@ -56,7 +56,7 @@ static rt_code take_batch(rt_ks *s, const line *l, rt_str items, rt_ledger *next
         if (own) s->own.tried = next->position;
         code = rt_ks_commit(s, next, items, l->offset, &why);
     } else {
-        rt_store_abandon(s->copy.local); // if it does not count, the ledger is stored with the next one that does
+        rt_store_abandon(s->copy.local); // the ledger is stored with the next one that counts
     }
     if (code != RT_OK && code != RT_E_CONFLICT) {
         s->copy.behind = true;

@@ -224,7 +224,8 @@ void rt_journal_write(rt_journal *j, rt_entry_head head, rt_str payload) {
         j->sent.lost = 1;
         return;
     }
-    head.parts = payload.len == 0 ? 1 : (uint32_t)((payload.len + RT_ENTRY_PART_BYTES - 1) / RT_ENTRY_PART_BYTES);
+    head.parts =
+        payload.len == 0 ? 1 : (uint32_t)((payload.len + RT_ENTRY_PART_BYTES - 1) / RT_ENTRY_PART_BYTES);
     for (head.part = 0; head.part < head.parts && j->sent.lost == 0; head.part++) {
         const size_t at = (size_t)head.part * RT_ENTRY_PART_BYTES;
         const size_t left = payload.len - at;

@@ -24,7 +24,8 @@ bool rt_ks_is_away(const rt_ks *s) {
 rt_code rt_ks_take_part(rt_ks *s, rt_err *err) {
     rt_code code = RT_OK;
     if (!s->cfg.alone && s->share == NULL)
-        code = rt_share_open(&s->kafka, s->retry_topic, s->retry_topic, s->partitions, s->base.fd, &s->share, err);
+        code = rt_share_open(&s->kafka, s->retry_topic, s->retry_topic, s->partitions, s->base.fd, &s->share,
+                             err);
     return code == RT_OK ? rt_archive_open(s, &s->archive, err) : code;
 }
 
@@ -76,8 +77,8 @@ void rt_mend_begin(rt_ks *s) {
     RT_ASSERT(!s->open);
     const char *why = s->dirty.incomplete ? "something went wrong on this node's disk or in its memory"
                                           : "this node was away for longer than kafka.journal_kept_seconds";
-    rt_ks_say(s, true, "%s. It has seen %s up to line %lld, and brings its copy up to date before it goes on", why,
-              s->journal_topic, (long long)s->copy.ledger.position);
+    rt_ks_say(s, true, "%s. It has seen %s up to line %lld, and brings its copy up to date before it goes on",
+              why, s->journal_topic, (long long)s->copy.ledger.position);
     atomic_store(&s->mend.over, false);
     const int bad = pthread_create(&s->mend.thread, NULL, run, s);
     s->mend.begun = bad == 0;

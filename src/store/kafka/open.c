@@ -24,7 +24,8 @@ static rt_code keep_config(rt_ks *s, const rt_store_kafka_config *cfg, rt_err *e
     s->brokers = rt_str_dup(rt_str_of(cfg->brokers));
     s->dir = rt_str_dup(rt_str_of(cfg->dir));
     s->properties = rt_str_dup(cfg->properties);
-    if (s->brokers == NULL || s->dir == NULL || s->properties == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "store");
+    if (s->brokers == NULL || s->dir == NULL || s->properties == NULL)
+        return rt_fail(err, RT_E_NOMEM, ENOMEM, "store");
     s->cfg.brokers = s->brokers;
     s->cfg.dir = s->dir;
     s->cfg.prefix = NULL; // the topics have it
@@ -47,8 +48,8 @@ static rt_code init(rt_ks *s, const rt_store_kafka_config *cfg, rt_err *err) {
         return rt_fail(err, RT_E_IO, errno, "getrandom");
     if (!rt_topic_name_is_valid(rt_str_of(cfg->prefix)) || strlen(cfg->prefix) > RT_STORE_KAFKA_PREFIX_MAX)
         return rt_fail(err, RT_E_INVALID, 0,
-                       "\"%.80s\" cannot begin a topic's name: at most %d letters, digits, '.', '_' and '-'", cfg->prefix,
-                       RT_STORE_KAFKA_PREFIX_MAX);
+                       "\"%.80s\" cannot begin a topic's name: at most %d letters, digits, '.', '_' and '-'",
+                       cfg->prefix, RT_STORE_KAFKA_PREFIX_MAX);
     (void)snprintf(s->journal_topic, sizeof s->journal_topic, "%s.journal", cfg->prefix);
     (void)snprintf(s->retry_topic, sizeof s->retry_topic, "%s.retry", cfg->prefix);
     (void)snprintf(s->dead_topic, sizeof s->dead_topic, "%s.dlq", cfg->prefix);
@@ -64,7 +65,8 @@ static rt_code be_born(rt_ks *s, rt_err *err) {
     if (s->copy.ledger.tag != 0) return RT_OK;
     uint32_t tag = 0;
     while (tag == 0) {
-        if (getrandom(&tag, sizeof tag, 0) != (ssize_t)sizeof tag) return rt_fail(err, RT_E_IO, errno, "getrandom");
+        if (getrandom(&tag, sizeof tag, 0) != (ssize_t)sizeof tag)
+            return rt_fail(err, RT_E_IO, errno, "getrandom");
     }
     rt_buf payload = {0};
     rt_pack_u32(&payload, tag);

@@ -46,7 +46,8 @@ void rt_ks_begin_line(rt_ks *s) {
 /* What only now is known goes where room was left for it. */
 static void write_books(rt_ks *s) {
     const uint64_t books[] = {s->counter, (uint64_t)atomic_load(&s->cut)};
-    for (size_t i = 0; i < BOOKS_BYTES; i++) s->line.ptr[i] = (char)(unsigned char)(books[i / 8] >> (8 * (i % 8)));
+    for (size_t i = 0; i < BOOKS_BYTES; i++)
+        s->line.ptr[i] = (char)(unsigned char)(books[i / 8] >> (8 * (i % 8)));
 }
 
 void rt_ks_send_batch(rt_ks *s) {
@@ -109,7 +110,8 @@ static void ask_ledger(rt_ks *s, rt_batch_end not_counted) {
     case RT_COUNTED: s->own.end = RT_BATCH_DURABLE; break;
     case RT_COUNTED_NOT: s->own.end = not_counted; break;
     case RT_COUNTED_FORGOTTEN:
-        (void)rt_fail(&s->journal.why, RT_E_UNAVAILABLE, 0, "too much has been written since: restart this node");
+        (void)rt_fail(&s->journal.why, RT_E_UNAVAILABLE, 0,
+                      "too much has been written since: restart this node");
         return;
     }
     s->own.seen = true;

@@ -41,7 +41,8 @@ static rt_code take_row(restoring *r, const rd_kafka_message_t *m, rt_err *err) 
         return r->has_cut ? RT_OK : rt_fail(err, RT_E_CORRUPT, 0, "a cut in the retry topic cannot be read");
     }
     if (!rt_row_read_key(key, &row)) return RT_OK; // somebody else's
-    const rt_code code = rt_row_put(r->store->copy.local, &row, m->payload != NULL ? &value : NULL, users_of(m), err);
+    const rt_code code =
+        rt_row_put(r->store->copy.local, &row, m->payload != NULL ? &value : NULL, users_of(m), err);
     if (code != RT_OK || ++r->unsaved < ROWS_A_COMMIT) return code;
     r->unsaved = 0;
     return rt_copy_save(&r->store->copy, err);
@@ -53,7 +54,7 @@ static rt_code take(restoring *r, rd_kafka_message_t *m, rt_err *err) {
         if (known && m->offset > r->at[m->partition]) r->at[m->partition] = m->offset;
         return RT_OK;
     }
-    if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR || !known) return RT_OK; // it is tried again, until it takes too long
+    if (m->err != RD_KAFKA_RESP_ERR_NO_ERROR || !known) return RT_OK; // until it takes too long
     if (m->offset + 1 > r->at[m->partition]) r->at[m->partition] = m->offset + 1;
     r->until_ms = rt_mono_ms() + STALL_MS;
     return take_row(r, m, err);
@@ -65,7 +66,8 @@ static rt_code assign(restoring *r, rt_err *err) {
     const rt_ks *s = r->store;
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)s->partitions);
     for (uint32_t p = 0; p < s->partitions; p++)
-        rd_kafka_topic_partition_list_add(list, s->retry_topic, (int32_t)p)->offset = RD_KAFKA_OFFSET_BEGINNING;
+        rd_kafka_topic_partition_list_add(list, s->retry_topic, (int32_t)p)->offset =
+            RD_KAFKA_OFFSET_BEGINNING;
     const rd_kafka_resp_err_t error = rd_kafka_assign(r->rk, list);
     rd_kafka_topic_partition_list_destroy(list);
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return RT_OK;
@@ -77,10 +79,11 @@ static rt_code ask_ends(restoring *r, rt_err *err) {
     for (uint32_t p = 0; p < s->partitions; p++) {
         int64_t low;
         // By the journal's client, which also sees what is not committed yet.
-        const rd_kafka_resp_err_t error = rd_kafka_query_watermark_offsets(s->journal.writer, s->retry_topic, (int32_t)p,
-                                                                           &low, &r->end[p], ASK_MS);
+        const rd_kafka_resp_err_t error = rd_kafka_query_watermark_offsets(
+            s->journal.writer, s->retry_topic, (int32_t)p, &low, &r->end[p], ASK_MS);
         if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
-            return rt_fail(err, RT_E_UNAVAILABLE, 0, "Kafka: %s: %s", s->retry_topic, rd_kafka_err2str(error));
+            return rt_fail(err, RT_E_UNAVAILABLE, 0, "Kafka: %s: %s", s->retry_topic,
+                           rd_kafka_err2str(error));
     }
     return RT_OK;
 }
@@ -97,7 +100,8 @@ static rt_code read_round(restoring *r, rt_err *err) {
     rt_code code = ask_ends(r, err);
     while (code == RT_OK && !is_at_ends(r)) {
         if (rt_mono_ms() > r->until_ms)
-            return rt_fail(err, RT_E_UNAVAILABLE, 0, "Kafka: %s cannot be read to its end", r->store->retry_topic);
+            return rt_fail(err, RT_E_UNAVAILABLE, 0, "Kafka: %s cannot be read to its end",
+                           r->store->retry_topic);
         rd_kafka_message_t *m = rd_kafka_consumer_poll(r->rk, POLL_MS);
         if (m == NULL && !rt_ks_still_waits(r->store, r->store->retry_topic, err)) return RT_E_UNAVAILABLE;
         if (m == NULL) continue;
@@ -116,7 +120,8 @@ static rt_code read_all(restoring *r, rt_err *err) {
         code = read_round(r, err);
     }
     if (code == RT_OK && !r->has_cut)
-        code = rt_fail(err, RT_E_ABSENT, 0, "Kafka: there is nothing in %s to begin from", r->store->retry_topic);
+        code = rt_fail(err, RT_E_ABSENT, 0, "Kafka: there is nothing in %s to begin from",
+                       r->store->retry_topic);
     if (code == RT_OK && rt_store_batch(r->store->copy.local, err) == NULL) code = RT_E_UNAVAILABLE;
     return code == RT_OK ? rt_copy_commit(&r->store->copy, &r->ledger, err) : code;
 }

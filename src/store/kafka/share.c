@@ -43,14 +43,16 @@ static void set_ours(rt_share *share, const rd_kafka_topic_partition_list_t *lis
         const uint32_t p = (uint32_t)list->elems[i].partition;
         if (p < share->partitions) ours[p / WORD_BITS] |= UINT64_C(1) << (p % WORD_BITS);
     }
-    for (size_t i = 0; i < WORDS_MAX; i++) atomic_store_explicit(&share->ours[i], ours[i], memory_order_relaxed);
+    for (size_t i = 0; i < WORDS_MAX; i++)
+        atomic_store_explicit(&share->ours[i], ours[i], memory_order_relaxed);
     atomic_store(&share->changed, true);
     const uint64_t one = 1;
     (void)!write(share->fd, &one, sizeof one); // can fail only when it is readable already
 }
 
 /* Nothing is read through the group: it only says who has what. */
-static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t *list, void *opaque) {
+static void on_rebalance(rd_kafka_t *rk, rd_kafka_resp_err_t what, rd_kafka_topic_partition_list_t *list,
+                         void *opaque) {
     const bool assigned = what == RD_KAFKA_RESP_ERR__ASSIGN_PARTITIONS;
     if (assigned) {
         (void)rd_kafka_assign(rk, list);
@@ -75,7 +77,7 @@ static rt_code join(rt_share *share, const char *topic, const char *group, rt_er
         {"group.id", group, false},
         {"enable.auto.commit", "false", false},
         {"auto.offset.reset", "latest", false},
-        {"partition.assignment.strategy", "range", false}, // of one topic: each node a piece, and simple to take back
+        {"partition.assignment.strategy", "range", false}, // each node a piece, and simple to take back
         {"session.timeout.ms", "8000", true},
         {"heartbeat.interval.ms", "1000", true},
     };
@@ -98,8 +100,8 @@ static rt_code join(rt_share *share, const char *topic, const char *group, rt_er
     return rt_fail(err, RT_E_INVALID, 0, "Kafka: %s: %s", topic, rd_kafka_err2str(error));
 }
 
-rt_code rt_share_open(const rt_kafka *kafka, const char *topic, const char *group, uint32_t partitions, int fd,
-                      rt_share **out, rt_err *err) {
+rt_code rt_share_open(const rt_kafka *kafka, const char *topic, const char *group, uint32_t partitions,
+                      int fd, rt_share **out, rt_err *err) {
     RT_ASSERT(partitions >= 1 && partitions <= WORDS_MAX * WORD_BITS);
     rt_share *share = calloc(1, sizeof *share);
     if (share == NULL) return rt_fail(err, RT_E_NOMEM, ENOMEM, "Kafka group");

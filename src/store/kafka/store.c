@@ -26,7 +26,8 @@ static bool is_mending(rt_ks *s, rt_err *err) {
             atomic_store(&s->looked_ms, rt_mono_ms());
             return false;
         }
-        if (s->open) rt_store_abandon(s->copy.local); // it is on its way: the ledger will say what became of it
+        // A batch that is on its way: the ledger will say what became of it.
+        if (s->open) rt_store_abandon(s->copy.local);
         s->open = false;
         rt_mend_begin(s);
     }

@@ -14,8 +14,8 @@ typedef struct topic_config {
     bool must; /* not only when it is made */
 } topic_config;
 
-/* Brokers compact and delete only what is not written to any more; a gigabyte and a week, as they have it, is much to read
- * for a node that begins. */
+/* Brokers compact and delete only what is not written to any more; a gigabyte and a week, as they have it, is
+ * much to read for a node that begins. */
 #define SEGMENT_BYTES "67108864"
 #define SEGMENT_MS "3600000"
 
@@ -28,7 +28,7 @@ static const topic_config JOURNAL[] = {
 static const topic_config RETRY[] = {
     {"cleanup.policy", "compact", true},
     {"min.compaction.lag.ms", "60000", false},
-    {"delete.retention.ms", "86400000", false}, // a node that reads from the beginning must meet each tombstone
+    {"delete.retention.ms", "86400000", false}, // who reads from the beginning must meet each tombstone
     {"segment.bytes", SEGMENT_BYTES, false},
     {"segment.ms", SEGMENT_MS, false},
 };
@@ -47,7 +47,8 @@ typedef struct request {
 
 static request begin(rt_ks *s, rd_kafka_admin_op_t op) {
     char why[8];
-    request r = {.store = s, .rk = s->journal.writer, .options = rd_kafka_AdminOptions_new(s->journal.writer, op)};
+    request r = {.store = s, .rk = s->journal.writer};
+    r.options = rd_kafka_AdminOptions_new(r.rk, op);
     r.queue = rd_kafka_queue_new(r.rk);
     (void)rd_kafka_AdminOptions_set_request_timeout(r.options, (int)s->cfg.start_ms, why, sizeof why);
     return r;
@@ -61,12 +62,13 @@ static rt_code wait_for(request *r, const char *what, rt_err *err) {
         (void)rd_kafka_poll(r->rk, 0); // why nobody answers
         if (!rt_ks_still_waits(s, what, err)) return RT_E_UNAVAILABLE;
     }
-    const rd_kafka_resp_err_t error = r->event == NULL ? RD_KAFKA_RESP_ERR__TIMED_OUT : rd_kafka_event_error(r->event);
+    const rd_kafka_resp_err_t error =
+        r->event == NULL ? RD_KAFKA_RESP_ERR__TIMED_OUT : rd_kafka_event_error(r->event);
     if (error == RD_KAFKA_RESP_ERR_NO_ERROR) return RT_OK;
     const bool silent = error == RD_KAFKA_RESP_ERR__TIMED_OUT && s->journal.why.msg[0] != '\0';
     const char *why = r->event == NULL ? "no answer" : rd_kafka_event_error_string(r->event);
-    return rt_fail(err, RT_E_UNAVAILABLE, 0, "Kafka: %s: no answer from the brokers %.80s: %.150s", what, s->brokers,
-                   silent ? s->journal.why.msg : why);
+    return rt_fail(err, RT_E_UNAVAILABLE, 0, "Kafka: %s: no answer from the brokers %.80s: %.150s", what,
+                   s->brokers, silent ? s->journal.why.msg : why);
 }
 
 static void finish(request *r) {
@@ -84,14 +86,15 @@ static const char *topic_error(const rd_kafka_topic_result_t *result) {
 }
 
 /* 0 partitions: as many as the brokers give. */
-static rt_code make_topic(rt_ks *s, const char *name, uint32_t partitions, const topic_config *configs, size_t count,
-                          rt_err *err) {
+static rt_code make_topic(rt_ks *s, const char *name, uint32_t partitions, const topic_config *configs,
+                          size_t count, rt_err *err) {
     char why[100];
     const int replication = s->cfg.replication == 0 ? -1 : (int)s->cfg.replication;
     const int spread = partitions == 0 ? -1 : (int)partitions;
     rd_kafka_NewTopic_t *topic = rd_kafka_NewTopic_new(name, spread, replication, why, sizeof why);
     if (topic == NULL) return rt_fail(err, RT_E_INVALID, 0, "%s: %s", name, why);
-    for (size_t i = 0; i < count; i++) (void)rd_kafka_NewTopic_set_config(topic, configs[i].name, configs[i].value);
+    for (size_t i = 0; i < count; i++)
+        (void)rd_kafka_NewTopic_set_config(topic, configs[i].name, configs[i].value);
     request r = begin(s, RD_KAFKA_ADMIN_OP_CREATETOPICS);
     rd_kafka_CreateTopics(r.rk, &topic, 1, r.options, r.queue);
     rt_code code = wait_for(&r, name, err);
@@ -99,10 +102,13 @@ static rt_code make_topic(rt_ks *s, const char *name, uint32_t partitions, const
         size_t results = 0;
         const rd_kafka_topic_result_t *const *result =
             rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(r.event), &results);
-        const rd_kafka_resp_err_t error = results == 1 ? rd_kafka_topic_result_error(result[0]) : RD_KAFKA_RESP_ERR__FAIL;
+        const rd_kafka_resp_err_t error =
+            results == 1 ? rd_kafka_topic_result_error(result[0]) : RD_KAFKA_RESP_ERR__FAIL;
         if (error != RD_KAFKA_RESP_ERR_NO_ERROR && error != RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
-            code = rt_fail(err, RT_E_INVALID, 0, "Kafka: the topic %s cannot be made with kafka.replication=%u: %.200s",
-                           name, s->cfg.replication, results == 1 ? topic_error(result[0]) : rd_kafka_err2str(error));
+            code = rt_fail(err, RT_E_INVALID, 0,
+                           "Kafka: the topic %s cannot be made with kafka.replication=%u: %.200s", name,
+                           s->cfg.replication,
+                           results == 1 ? topic_error(result[0]) : rd_kafka_err2str(error));
     }
     finish(&r);
     rd_kafka_NewTopic_destroy(topic);
@@ -111,14 +117,15 @@ static rt_code make_topic(rt_ks *s, const char *name, uint32_t partitions, const
 
 /* ---- looking ------------------------------------------------------------------------------------------- */
 
-static rt_code check_configs(const rd_kafka_ConfigResource_t *resource, const char *name, const topic_config *configs,
-                             size_t count, rt_err *err) {
+static rt_code check_configs(const rd_kafka_ConfigResource_t *resource, const char *name,
+                             const topic_config *configs, size_t count, rt_err *err) {
     size_t entries;
     const rd_kafka_ConfigEntry_t **entry = rd_kafka_ConfigResource_configs(resource, &entries);
     for (size_t i = 0; i < entries; i++) {
         for (size_t k = 0; k < count; k++) {
             const char *value = rd_kafka_ConfigEntry_value(entry[i]);
-            if (!configs[k].must || strcmp(rd_kafka_ConfigEntry_name(entry[i]), configs[k].name) != 0) continue;
+            if (!configs[k].must || strcmp(rd_kafka_ConfigEntry_name(entry[i]), configs[k].name) != 0)
+                continue;
             if (value != NULL && strcmp(value, configs[k].value) == 0) continue;
             return rt_fail(err, RT_E_INVALID, 0, "Kafka: the topic %s must have %s=%s, and has %.60s", name,
                            configs[k].name, configs[k].value, value != NULL ? value : "none");
@@ -128,21 +135,23 @@ static rt_code check_configs(const rd_kafka_ConfigResource_t *resource, const ch
 }
 
 /* *unknown: the broker that was asked has not heard of it (yet). */
-static rt_code look_at_topic(rt_ks *s, const char *name, const topic_config *configs, size_t count, bool *unknown,
-                             rt_err *err) {
+static rt_code look_at_topic(rt_ks *s, const char *name, const topic_config *configs, size_t count,
+                             bool *unknown, rt_err *err) {
     rd_kafka_ConfigResource_t *resource = rd_kafka_ConfigResource_new(RD_KAFKA_RESOURCE_TOPIC, name);
     request r = begin(s, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS);
     rd_kafka_DescribeConfigs(r.rk, &resource, 1, r.options, r.queue);
     rt_code code = wait_for(&r, name, err);
     if (code == RT_OK) {
         size_t results = 0;
-        const rd_kafka_ConfigResource_t **result =
-            rd_kafka_DescribeConfigs_result_resources(rd_kafka_event_DescribeConfigs_result(r.event), &results);
-        const rd_kafka_resp_err_t error = results == 1 ? rd_kafka_ConfigResource_error(result[0]) : RD_KAFKA_RESP_ERR__FAIL;
+        const rd_kafka_ConfigResource_t **result = rd_kafka_DescribeConfigs_result_resources(
+            rd_kafka_event_DescribeConfigs_result(r.event), &results);
+        const rd_kafka_resp_err_t error =
+            results == 1 ? rd_kafka_ConfigResource_error(result[0]) : RD_KAFKA_RESP_ERR__FAIL;
         *unknown = error == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
         if (error == RD_KAFKA_RESP_ERR_NO_ERROR) code = check_configs(result[0], name, configs, count, err);
         else if (*unknown && !s->cfg.create_topics)
-            code = rt_fail(err, RT_E_INVALID, 0, "Kafka: there is no topic %s, and kafka.create_topics is false", name);
+            code = rt_fail(err, RT_E_INVALID, 0,
+                           "Kafka: there is no topic %s, and kafka.create_topics is false", name);
         // Who may not look at it has to trust who made it.
         else if (error != RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED)
             code = rt_fail(err, RT_E_INVALID, 0, "Kafka: the topic %s: %s", name, rd_kafka_err2str(error));
@@ -152,7 +161,8 @@ static rt_code look_at_topic(rt_ks *s, const char *name, const topic_config *con
     return code;
 }
 
-static rt_code check_topic(rt_ks *s, const char *name, const topic_config *configs, size_t count, rt_err *err) {
+static rt_code check_topic(rt_ks *s, const char *name, const topic_config *configs, size_t count,
+                           rt_err *err) {
     const int64_t until_ms = rt_mono_ms() + (s->cfg.create_topics ? ASK_MS : 0);
     for (;;) {
         bool unknown = false;
@@ -201,12 +211,14 @@ static rt_code look_for_others(rt_ks *s, rt_err *err) {
     const struct rd_kafka_group_list *list = NULL;
     const rd_kafka_resp_err_t error = rd_kafka_list_groups(s->journal.writer, s->retry_topic, &list, ASK_MS);
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR)
-        return rt_fail(err, RT_E_UNAVAILABLE, 0, "Kafka: the group %s: %s", s->retry_topic, rd_kafka_err2str(error));
+        return rt_fail(err, RT_E_UNAVAILABLE, 0, "Kafka: the group %s: %s", s->retry_topic,
+                       rd_kafka_err2str(error));
     const int others = list->group_cnt == 1 ? list->groups[0].member_cnt : 0;
     rd_kafka_group_list_destroy(list);
     if (others == 0) return RT_OK;
-    return rt_fail(err, RT_E_UNAVAILABLE, 0, "%d node%s this store (one that was killed counts for 8 s): stop %s first",
-                   others, others == 1 ? " uses" : "s use", others == 1 ? "it" : "them");
+    return rt_fail(err, RT_E_UNAVAILABLE, 0,
+                   "%d node%s this store (one that was killed counts for 8 s): stop %s first", others,
+                   others == 1 ? " uses" : "s use", others == 1 ? "it" : "them");
 }
 
 static void note_origin(rt_ks *s) {
@@ -222,12 +234,12 @@ rt_code rt_ks_topics(rt_ks *s, rt_err *err) {
     if (code == RT_OK) code = check_all(s, err);
     if (code == RT_OK) code = count_partitions(s, s->journal_topic, &lines, err);
     if (code == RT_OK && lines != 1)
-        code = rt_fail(err, RT_E_INVALID, 0, "Kafka: the topic %s must have one partition, and has %u", s->journal_topic,
-                       lines);
+        code = rt_fail(err, RT_E_INVALID, 0, "Kafka: the topic %s must have one partition, and has %u",
+                       s->journal_topic, lines);
     if (code == RT_OK) code = count_partitions(s, s->retry_topic, &s->partitions, err);
     if (code == RT_OK && s->partitions > RT_STORE_KAFKA_PARTITIONS_MAX)
-        code = rt_fail(err, RT_E_INVALID, 0, "Kafka: the topic %s has more than %d partitions", s->retry_topic,
-                       RT_STORE_KAFKA_PARTITIONS_MAX);
+        code = rt_fail(err, RT_E_INVALID, 0, "Kafka: the topic %s has more than %d partitions",
+                       s->retry_topic, RT_STORE_KAFKA_PARTITIONS_MAX);
     if (code == RT_OK) note_origin(s);
     return code == RT_OK && s->cfg.shuns ? look_for_others(s, err) : code;
 }

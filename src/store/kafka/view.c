@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { WAKE_LOOKS_MAX = 256 }; /* jobs of others that are passed over before their time stands for a later one */
+enum { WAKE_LOOKS_MAX = 256 }; /* jobs of others that are passed over before one of them stands for ours */
 
 static rt_view *inner(rt_view *v) { return ((rt_ks_view *)v)->inner; }
 
@@ -19,14 +19,15 @@ static rt_code read_job(rt_view *v, rt_id id, rt_job *out) { return rt_view_job(
 static rt_code read_body(rt_view *v, rt_id id, rt_str *out) { return rt_view_body(inner(v), id, out); }
 static rt_code read_queue(rt_view *v, rt_id id, rt_queue *out) { return rt_view_queue(inner(v), id, out); }
 static rt_code read_lease(rt_view *v, rt_id id, rt_lease *out) { return rt_view_lease(inner(v), id, out); }
-static rt_code read_event(rt_view *v, uint64_t seq, rt_event *out) { return rt_view_event(inner(v), seq, out); }
-static rt_code read_counts(rt_view *v, rt_id queue, rt_counts *out) { return rt_view_counts(inner(v), queue, out); }
+static rt_code read_event(rt_view *v, uint64_t no, rt_event *out) { return rt_view_event(inner(v), no, out); }
+static rt_code read_counts(rt_view *v, rt_id id, rt_counts *out) { return rt_view_counts(inner(v), id, out); }
 
 static rt_code read_doc(rt_view *v, rt_doc_kind kind, rt_str name, rt_doc *out) {
     return rt_view_doc(inner(v), kind, name, out);
 }
 
-static rt_code list_docs(rt_view *v, rt_doc_kind kind, rt_str prefix, rt_str after, rt_each_doc *each, void *ctx) {
+static rt_code list_docs(rt_view *v, rt_doc_kind kind, rt_str prefix, rt_str after, rt_each_doc *each,
+                         void *ctx) {
     return rt_view_docs(inner(v), kind, prefix, after, each, ctx);
 }
 
@@ -59,7 +60,8 @@ static bool pass_ours(void *ctx, const rt_job *job) {
     return !is_ours(t->share, job->queue, job->bucket) || t->each(t->ctx, job);
 }
 
-/* What workers claim is everybody's: a worker talks to one node, and must not miss what another node would show it. */
+/* What workers claim is everybody's: a worker talks to one node, and must not miss what another node would
+ * show it. */
 static rt_code list_jobs(rt_view *v, const rt_job_range *range, rt_each_job *each, void *ctx) {
     const rt_share *share = share_of(v);
     const bool pushed = range->index == RT_INDEX_READY || range->index == RT_INDEX_DUE;

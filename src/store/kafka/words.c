@@ -26,7 +26,8 @@ bool rt_ks_still_waits(rt_ks *s, const char *what, rt_err *err) {
         s->wait.at_ms = now + FIRST_PAUSE_MS;
     } else if (now >= s->wait.at_ms) {
         const char *why = s->journal.why.msg;
-        rt_ks_say(s, true, "%s: waits for the brokers %.100s%s%.200s", what, s->brokers, why[0] != '\0' ? ": " : "", why);
+        rt_ks_say(s, true, "%s: waits for the brokers %.100s%s%.200s", what, s->brokers,
+                  why[0] != '\0' ? ": " : "", why);
         s->wait.pause_ms = s->wait.pause_ms < PAUSE_MS_MAX ? 2 * s->wait.pause_ms : PAUSE_MS_MAX;
         s->wait.at_ms = now + s->wait.pause_ms;
     }

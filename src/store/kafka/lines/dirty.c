@@ -1,12 +1,14 @@
 #include "store/kafka/lines/dirty.h"
 
 static uint64_t hash_of(const rt_dirty_key *k) {
-    const uint64_t hash = rt_hash_u64(k->key ^ rt_hash_str(k->name)) ^ rt_hash_u64((uint64_t)k->kind << 8 | k->doc_kind);
+    const uint64_t hash =
+        rt_hash_u64(k->key ^ rt_hash_str(k->name)) ^ rt_hash_u64((uint64_t)k->kind << 8 | k->doc_kind);
     return hash != 0 ? hash : 1;
 }
 
 static bool is_same(const rt_dirty_key *a, const rt_dirty_key *b) {
-    return a->kind == b->kind && a->key == b->key && a->doc_kind == b->doc_kind && rt_str_eq(a->name, b->name);
+    return a->kind == b->kind && a->key == b->key && a->doc_kind == b->doc_kind &&
+           rt_str_eq(a->name, b->name);
 }
 
 static void add(rt_dirty *d, const rt_dirty_key *key) {
@@ -39,7 +41,8 @@ static void add_number(rt_dirty *d, rt_op_kind kind, uint64_t key, int64_t offse
 
 static void add_op(rt_dirty *d, const rt_entry_op *op, int64_t offset) {
     if (op->kind == RT_OP_DOC) {
-        add(d, &(rt_dirty_key){.kind = op->kind, .doc_kind = op->doc_kind, .name = op->name, .offset = offset});
+        rt_dirty_key key = {.kind = op->kind, .doc_kind = op->doc_kind, .name = op->name, .offset = offset};
+        add(d, &key);
         return;
     }
     add_number(d, op->kind, op->key, offset);

@@ -30,8 +30,8 @@ bool rt_entry_read_head(rt_str *record, rt_entry_head *out) {
     out->part = rt_unpack_u32(&u);
     out->parts = rt_unpack_u32(&u);
     *record = u.rest;
-    return !u.failed && format == RT_ENTRY_FORMAT && out->kind >= RT_ENTRY_BIRTH && out->kind < RT_ENTRY_KIND_END &&
-           out->part < out->parts;
+    return !u.failed && format == RT_ENTRY_FORMAT && out->kind >= RT_ENTRY_BIRTH &&
+           out->kind < RT_ENTRY_KIND_END && out->part < out->parts;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------- */
@@ -151,7 +151,8 @@ bool rt_entry_next_dropped(rt_unpack *u, bool *is_job, uint64_t *key) {
     return true;
 }
 
-void rt_entry_add_tidy(rt_buf *out, const rt_retention *bounds, int64_t now_ms, uint32_t ops_max, rt_str dropped) {
+void rt_entry_add_tidy(rt_buf *out, const rt_retention *bounds, int64_t now_ms, uint32_t ops_max,
+                       rt_str dropped) {
     rt_pack_u8(out, ITEM_TIDY);
     rt_pack_i64(out, now_ms);
     rt_pack_u32(out, ops_max);
@@ -213,11 +214,15 @@ static bool is_next(const rt_entry_op *op, uint64_t version, bool imports) {
 
 static bool read_now(rt_entry_op *op, rt_str value, bool imports) {
     switch (op->kind) {
-    case RT_OP_JOB: return rt_stored_read_job(op->key, value, &op->job) && is_next(op, op->job.version, imports);
-    case RT_OP_QUEUE: return rt_stored_read_queue(op->key, value, &op->queue) && is_next(op, op->queue.version, imports);
-    case RT_OP_LEASE: return rt_stored_read_lease(op->key, value, &op->lease) && is_next(op, op->lease.version, imports);
+    case RT_OP_JOB:
+        return rt_stored_read_job(op->key, value, &op->job) && is_next(op, op->job.version, imports);
+    case RT_OP_QUEUE:
+        return rt_stored_read_queue(op->key, value, &op->queue) && is_next(op, op->queue.version, imports);
+    case RT_OP_LEASE:
+        return rt_stored_read_lease(op->key, value, &op->lease) && is_next(op, op->lease.version, imports);
     case RT_OP_DOC:
-        return rt_stored_read_doc(op->doc_kind, op->name, value, &op->doc) && is_next(op, op->doc.version, imports);
+        return rt_stored_read_doc(op->doc_kind, op->name, value, &op->doc) &&
+               is_next(op, op->doc.version, imports);
     case RT_OP_BODY: op->body.bytes = value; return true;
     case RT_OP_EVENT: return rt_stored_read_event(op->key, value, &op->event);
     }

@@ -11,8 +11,12 @@ typedef struct replay {
     rt_err *err;
 } replay;
 
-static rt_code refuse(const replay *r, const char *why) { return rt_fail(r->err, RT_E_CONFLICT, 0, "%s", why); }
-static rt_code no_memory(const replay *r) { return rt_fail(r->err, RT_E_NOMEM, ENOMEM, "a line of the journal"); }
+static rt_code refuse(const replay *r, const char *why) {
+    return rt_fail(r->err, RT_E_CONFLICT, 0, "%s", why);
+}
+static rt_code no_memory(const replay *r) {
+    return rt_fail(r->err, RT_E_NOMEM, ENOMEM, "a line of the journal");
+}
 
 /* What the local store takes for granted of a job, since only an engine with a bug would break it. */
 static bool is_sane(const rt_job *was, const rt_job *now) {

@@ -113,8 +113,8 @@ static rt_code read_value(rt_view *view, const rt_dirty_key *key, rt_buf *out, r
     return code;
 }
 
-/* Always the same one, whether or not the record is still there: a job's is not that of its queue, which a deleted one does
- * not tell any more. */
+/* Always the same one, whether or not the record is still there: a job's is not that of its queue, which a
+ * deleted one does not tell any more. */
 static uint32_t partition_of(const rt_dirty_key *key, uint32_t partitions) {
     return (uint32_t)((rt_hash_u64(key->key) ^ rt_hash_str(key->name)) % partitions);
 }
@@ -144,17 +144,20 @@ static rt_code apply(rt_store *local, const rt_op *op, rt_err *err) {
             if (code != RT_OK) return code; \
         } \
         if (value == NULL) return RT_OK; \
-        if (!(parse)) return rt_fail(err, RT_E_CORRUPT, 0, "a " #member " in the retry topic cannot be read"); \
+        if (!(parse)) \
+            return rt_fail(err, RT_E_CORRUPT, 0, "a " #member " in the retry topic cannot be read"); \
         const rt_op put = {.kind = (op_kind), .member = {.now = &now}}; \
         return apply(local, &put, err); \
     } while (0)
 
-rt_code rt_row_put(rt_store *local, const rt_dirty_key *key, const rt_str *value, uint64_t users, rt_err *err) {
+rt_code rt_row_put(rt_store *local, const rt_dirty_key *key, const rt_str *value, uint64_t users,
+                   rt_err *err) {
     rt_view *view = rt_store_batch(local, err);
     if (view == NULL) return RT_E_UNAVAILABLE;
     switch (key->kind) {
     case RT_OP_JOB:
-        PUT(rt_job, job, RT_OP_JOB, rt_view_job(view, key->key, &was), rt_stored_read_job(key->key, *value, &now));
+        PUT(rt_job, job, RT_OP_JOB, rt_view_job(view, key->key, &was),
+            rt_stored_read_job(key->key, *value, &now));
     case RT_OP_QUEUE:
         PUT(rt_queue, queue, RT_OP_QUEUE, rt_view_queue(view, key->key, &was),
             rt_stored_read_queue(key->key, *value, &now));
@@ -175,7 +178,8 @@ rt_code rt_row_put(rt_store *local, const rt_dirty_key *key, const rt_str *value
 /* ---- headers ------------------------------------------------------------------------------------------- */
 
 static bool add(rd_kafka_headers_t *headers, const char *name, rt_str value) {
-    return rd_kafka_header_add(headers, name, -1, value.ptr, (ssize_t)value.len) == RD_KAFKA_RESP_ERR_NO_ERROR;
+    return rd_kafka_header_add(headers, name, -1, value.ptr, (ssize_t)value.len) ==
+           RD_KAFKA_RESP_ERR_NO_ERROR;
 }
 
 static bool add_number(rd_kafka_headers_t *headers, const char *name, int64_t value) {
