@@ -1,4 +1,5 @@
 """/v1/orders on the wire: what Barbican's clients and its documentation rely on, and what is beyond it."""
+import re
 import time
 import uuid
 
@@ -146,6 +147,24 @@ def test_pages_are_cut_as_barbican_cuts_them(waiting):
     assert seen["previous"] == f"{waiting.url}/v1/orders?limit=4&offset=46"
     assert seen["next"].startswith(f"{waiting.url}/v1/orders?limit=4&offset=54")
     assert page("?limit=60&offset=50")["previous"].endswith("limit=60&offset=0")
+
+
+def test_a_marker_says_where_a_page_begins_and_the_offset_how_far_in_that_is(waiting):
+    made = [order(waiting) for _ in range(12)]
+
+    def page(**query):
+        answer = waiting.get("/v1/orders", params={"limit": 4, **query})
+        assert answer.status_code == 200, answer.text
+        seen = answer.json()
+        assert seen["total"] == 12
+        links = {name: re.search(r"offset=(\d+)", seen[name])[1] for name in ("next", "previous") if name in seen}
+        return ids(seen), links
+
+    middle = made[4:8], {"next": "8", "previous": "0"}
+    assert page(offset=4, marker=made[3]) == page(marker=made[3]) == page(offset=4) == middle
+    assert page(offset=8, marker=made[7]) == (made[8:], {"previous": "4"})
+    assert page(offset=2**63 - 1, marker=made[3])[0] == made[4:8]
+    assert page(marker=made[11]) == ([], {})
 
 
 def test_meta_is_looked_for_as_text(waiting):
