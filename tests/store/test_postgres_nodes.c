@@ -122,6 +122,8 @@ static void postgres__a_guard_holds_until_the_commit(void **state) {
     nodes_must_apply(n, 0, OPS(OP_DOC(NULL, &doc)));
     nodes_must_commit(n, 0);
     assert_int_equal(nodes_commit(n, 1), RT_BATCH_CONFLICT); // it has come
+    (void)nodes_insert(n, 1, RT_JOB_READY, 0);
+    nodes_must_commit(n, 1); // its turn: alone
     assert_int_equal(nodes_apply(n, 1, &first, OPS(OP_JOB(NULL, &a))), RT_OK);
     const rt_doc was = doc;
     doc.version = 2;

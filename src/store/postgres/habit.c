@@ -1,14 +1,10 @@
 /* habit.c: what batch after batch reads is fetched along with the first that a batch asks for: the type of an event, its
- * queue, their sums. A decision that comes upon them one after the other then waits for one round trip, not for three.
- *
- * What batch after batch writes as well is shared by all nodes: what is under way in a queue, its pace. Of nodes that decide
- * on the same state one commits and the others decide again, in vain as long as somebody is faster. So once a batch has met
- * others, the next ones lock those records before they read them: each node waits for its turn. */
+ * queue, their sums. A decision that comes upon them one after the other then waits for one round trip, not for three. */
 #include <string.h>
 
 #include "store/postgres/inside.h"
 
-enum { LONG_AGO = 8 /* batches */, OFTEN = 2, TURNS = 64 /* batches that wait for their turn once others were met */ };
+enum { LONG_AGO = 8 /* batches */, OFTEN = 2 };
 
 static bool is_of(const rt_pg_habit *h, const rt_pg_record *r) {
     if (h->part != r->part || h->key != rt_pg_key(r)) return false;
@@ -60,8 +56,7 @@ void rt_pg_habit_note(rt_pg_habits *all, rt_pg_record *r) {
 }
 
 void rt_pg_habits_want(rt_pg *s) {
-    rt_pg_habits *all = &s->habits;
-    const bool turns = all->met != 0 && all->batch - all->met <= TURNS;
+    const rt_pg_habits *all = &s->habits;
     for (size_t i = 0; i < RT_PG_HABITS; i++) {
         const rt_pg_habit *h = &all->of[i];
         if (worth(all, h) < OFTEN) continue;
@@ -69,23 +64,8 @@ void rt_pg_habits_want(rt_pg *s) {
         rt_pg_record *r = h->part == RT_PG_DOCS ? rt_pg_know_doc(&s->batch, h->kind, name)
                                                 : rt_pg_know(&s->batch, h->part, h->key);
         // Without memory for it, it is asked for when it is needed.
-        if (r == NULL || r->known || !rt_pg_want(&s->batch, r)) continue;
-        r->locks = turns && h->written != 0 && all->batch - h->written <= LONG_AGO;
+        if (r != NULL && !r->known) (void)rt_pg_want(&s->batch, r);
     }
-}
-
-static void note_written(rt_pg_habits *all, const rt_pg_vector *records) {
-    for (size_t i = 0; i < records->count; i++) {
-        const rt_pg_record *r = records->at[i];
-        rt_pg_habit *h = r->looked ? place_of(all, r) : NULL;
-        if (h != NULL && is_of(h, r)) h->written = all->batch;
-    }
-}
-
-void rt_pg_habits_wrote(rt_pg *s) {
-    note_written(&s->habits, &s->batch.touched[RT_PG_DOCS]);
-    note_written(&s->habits, &s->batch.touched[RT_PG_QUEUES]);
 }
 
 void rt_pg_habits_next(rt_pg_habits *all) { all->batch++; }
-void rt_pg_habits_met(rt_pg_habits *all) { all->met = all->batch; }

@@ -6,6 +6,7 @@
  *   known.c     records that the open batch has read or written
  *   load.c      fetching what is wanted
  *   habit.c     … and what will be
+ *   turn.c      nodes that write the same let each other finish
  *   list.c      listings of the open batch: what the database has, overlaid with what the batch wrote
  *   apply.c     a change: compared, then noted
  *   flush.c     what was noted, as statements
@@ -89,7 +90,6 @@ typedef struct rt_pg_record {
     bool guarded; /* a change rests on its version */
     bool looked;  /* habit.c has taken note of it */
     bool recalled; /* known from memory.c: to be compared at the commit */
-    bool locks;    /* document, queue: when it is read, nobody else may write it until the commit */
     bool lone;    /* body: not read, but one job used it when it was last written */
     bool made;    /* body: by the batch, and not yet sent */
     bool coming, named; /* body, while a change is compared: brought by it, used by it */
@@ -187,9 +187,8 @@ typedef struct rt_pg_habit {
     rt_pg_part part;
     rt_doc_kind kind;
     uint64_t key;
-    uint32_t seen;    /* the last batch that read it … */
-    uint32_t written; /* … and that wrote it; 0: none */
-    uint32_t times;   /* read, of late; 0: a slot that is free */
+    uint32_t seen;  /* the last batch that read it */
+    uint32_t times; /* of late; 0: a slot that is free */
     uint32_t name_len;
     char name[RT_PG_HABIT_NAME_MAX];
 } rt_pg_habit;
@@ -197,15 +196,26 @@ typedef struct rt_pg_habit {
 typedef struct rt_pg_habits {
     rt_pg_habit of[RT_PG_HABITS];
     uint32_t batch;
-    uint32_t met; /* the last batch that met others who wrote the same; 0: none */
 } rt_pg_habits;
 
 /* habit.c */
 void rt_pg_habit_note(rt_pg_habits *all, rt_pg_record *record); /* a decision reads it */
 void rt_pg_habits_want(rt_pg *s);                               /* for the batch's first load */
-void rt_pg_habits_next(rt_pg_habits *all);                      /* a batch begins … */
-void rt_pg_habits_wrote(rt_pg *s);                              /* … and has written */
-void rt_pg_habits_met(rt_pg_habits *all);                       /* others wrote what a batch wanted to write */
+void rt_pg_habits_next(rt_pg_habits *all);                      /* a batch begins */
+
+/* ---- nodes that write the same ------------------------------------------------------------------------- */
+
+typedef struct rt_pg_turn {
+    bool asked, given;   /* by this batch, to it */
+    uint32_t alone;      /* batches that are made alone from here on */
+    uint32_t length;     /* how many they were the last time … */
+    uint32_t since;      /* … and how many were made beside others since */
+    int64_t without_ms;  /* monotonic: until then nobody is asked */
+} rt_pg_turn;
+
+/* turn.c */
+void rt_pg_turn_ask(rt_pg *s);                    /* adds it to the run that begins the transaction */
+void rt_pg_turn_over(rt_pg *s, rt_batch_end end); /* the batch has ended */
 
 /* ---- where free jobs begin ----------------------------------------------------------------------------- */
 
@@ -398,6 +408,7 @@ struct rt_pg {
     int64_t sent_ms;       /* when the run was sent, boot time */
     rt_pg_numbers numbers;
     rt_pg_habits habits;
+    rt_pg_turn turn;
     rt_pg_memory memory;
     rt_pg_front fronts[RT_PG_FRONTS]; /* by hash; of two queues the later */
     rt_pg_batch batch;
@@ -410,7 +421,7 @@ struct rt_pg {
     rt_pg_end_of ends[RT_PG_ENDS_MAX]; /* wait for rt_store_poll, oldest first */
     uint32_t ends_count;
     bool pours;            /* the commit is larger than the socket takes at once */
-    bool can_shout;
+    bool can_shout, can_turn;
     bool commit_shouts;    /* the batch of commit_no has something for other nodes */
     rt_pg_views views;
 };

@@ -20,6 +20,7 @@ void rt_pg_begin(rt_pg *s) {
     s->sent_ms = rt_boot_ms();
     rt_pg_send(&s->pipe, RT_SQL_BEGIN, NULL, NULL, NULL);
     rt_pg_send(&s->pipe, RT_SQL_SETTINGS, NULL, take_clock, s);
+    rt_pg_turn_ask(s);
 }
 
 void rt_pg_batch_break(rt_pg *s, const rt_err *why) {
@@ -55,24 +56,18 @@ static rt_code take_records(void *ctx, const PGresult *rows) {
     return RT_OK;
 }
 
-/* Those that are to be locked, or the others. */
-static bool send_wanted(rt_pg *s, rt_pg_part part, bool locks, taking *t) {
+static bool send_wanted(rt_pg *s, rt_pg_part part, taking *t) {
     const rt_pg_vector *wanted = &s->batch.wanted[part];
-    size_t count = 0;
-    for (size_t i = 0; i < wanted->count; i++) count += wanted->at[i]->locks == locks;
-    if (count == 0) return true;
-    const void **records = rt_arena_alloc(&s->batch.arena, count * sizeof *records);
+    if (wanted->count == 0) return true;
+    const void **records = rt_arena_alloc(&s->batch.arena, wanted->count * sizeof *records);
     if (records == NULL) return false;
-    count = 0;
-    for (size_t i = 0; i < wanted->count; i++) {
-        if (wanted->at[i]->locks == locks) records[count++] = rt_pg_value(wanted->at[i]);
-    }
+    for (size_t i = 0; i < wanted->count; i++) records[i] = rt_pg_value(wanted->at[i]);
     const rt_pg_table *table = &RT_PG_TABLES[part];
     rt_pg_args_clear(&s->args);
-    for (int i = 0; i < table->keys_count; i++) rt_pg_arg_column(&s->args, &table->columns[i], records, count);
+    for (int i = 0; i < table->keys_count; i++)
+        rt_pg_arg_column(&s->args, &table->columns[i], records, wanted->count);
     *t = (taking){.store = s, .part = part};
-    rt_pg_send(&s->pipe, RT_SQL_OF(part, locks ? RT_SQL_GET_LOCKED : RT_SQL_GET), &s->args, take_records, t);
-    if (locks) s->batch.holds = true;
+    rt_pg_send(&s->pipe, RT_SQL_OF(part, RT_SQL_GET), &s->args, take_records, t);
     return true;
 }
 
@@ -87,7 +82,7 @@ static void settle_wanted(rt_pg_batch *b, bool good) {
     for (int part = 0; part < RT_PG_PART_COUNT; part++) {
         for (size_t i = 0; i < b->wanted[part].count; i++) {
             rt_pg_record *r = b->wanted[part].at[i];
-            r->wanted = r->locks = false;
+            r->wanted = false;
             if (good && !r->known) rt_pg_settle_absent(r);
         }
         b->wanted[part].count = 0;
@@ -103,13 +98,10 @@ rt_code rt_pg_load(rt_pg *s, rt_err *err) {
     for (int part = 0; part < RT_PG_PART_COUNT; part++) wanted += b->wanted[part].count;
     if (wanted == 0) return RT_OK;
     if (!b->in_txn) rt_pg_habits_want(s);
-    taking takings[RT_PG_PART_COUNT], docs, queues;
+    taking takings[RT_PG_PART_COUNT];
     rt_pg_begin(s);
-    // What is locked comes first, for what follows shall be no older; in the order in which it is written.
-    bool good = send_wanted(s, RT_PG_DOCS, true, &docs);
-    good = send_wanted(s, RT_PG_QUEUES, true, &queues) && good;
-    for (int part = 0; part < RT_PG_PART_COUNT; part++)
-        good = send_wanted(s, (rt_pg_part)part, false, &takings[part]) && good;
+    bool good = true;
+    for (int part = 0; part < RT_PG_PART_COUNT; part++) good = send_wanted(s, (rt_pg_part)part, &takings[part]) && good;
     for (rt_pg_list *l = b->lists; l != NULL; l = l->next) {
         if (l->wanted) rt_pg_list_send(s, l);
     }

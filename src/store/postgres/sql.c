@@ -1,5 +1,5 @@
 /* sql.c: what is asked of the database. Nothing in here that CockroachDB or YugabyteDB could not run, but for the
- * planner's settings.
+ * planner's settings and turns, which they do without.
  *
  * Writes are array-valued: one statement for all records of a kind, sorted by key, so that nodes take their locks in
  * one order. A statement that meets fewer rows than it was given divides by zero: that ends the transaction in the
@@ -10,6 +10,9 @@
 #define ALL_INDEX "(state IN (2, 3, 4) AND (flags & 1) = 1)"
 #define ALL_MET "SELECT 1 / (CASE WHEN count(*) = array_length($1, 1) THEN 1 ELSE 0 END) "
 #define PATIENCE_MS "'2000'"
+#define TURN(lock) \
+    "SELECT set_config('lock_timeout', '1000', true), " lock "(1920234340, 'retryd_jobs'::regclass::oid::integer), " \
+    "set_config('lock_timeout', " PATIENCE_MS ", true)"
 #define CLOCK_MS "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
 static const char *type_name(Oid type) {
@@ -80,14 +83,6 @@ static void make_get(rt_buf *b, const rt_pg_table *t) {
     add_unnest(b, t, t->keys_count);
     rt_buf_addf(b, " ON ");
     add_same_key(b, t);
-}
-
-/* Locked in key order, as they are when they are written. */
-static void make_get_locked(rt_buf *b, const rt_pg_table *t) {
-    make_get(b, t);
-    rt_buf_addf(b, " ORDER BY ");
-    add_names(b, t, 0, t->keys_count, "t.");
-    rt_buf_addf(b, " FOR UPDATE OF t");
 }
 
 static void make_insert(rt_buf *b, const rt_pg_table *t) {
@@ -173,9 +168,6 @@ static void make_part(rt_buf *b, rt_pg_part part, rt_sql_verb verb) {
     case RT_SQL_SAME:
         if (part == RT_PG_JOBS || part == RT_PG_LEASES) make_same(b, t);
         return;
-    case RT_SQL_GET_LOCKED:
-        if (part == RT_PG_DOCS || part == RT_PG_QUEUES) make_get_locked(b, t);
-        return;
     case RT_SQL_VERB_COUNT: return;
     }
 }
@@ -215,6 +207,8 @@ static const struct {
     {RT_SQL_BEGIN_READ, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"},
     {RT_SQL_COMMIT, "COMMIT"},
     {RT_SQL_ROLLBACK, "ROLLBACK"},
+    {RT_SQL_TURN, TURN("pg_advisory_xact_lock_shared")},
+    {RT_SQL_TURN_ALONE, TURN("pg_advisory_xact_lock")},
     {RT_SQL_IMPATIENT, "SELECT set_config('lock_timeout', '20', true)"},
     {RT_SQL_PATIENT, "SELECT set_config('lock_timeout', " PATIENCE_MS ", true)"},
     {RT_SQL_GUARD,

@@ -10,7 +10,6 @@ typedef enum rt_sql_verb {
     RT_SQL_UPDATE,
     RT_SQL_DELETE,
     RT_SQL_SAME, /* of jobs and leases: they have these versions */
-    RT_SQL_GET_LOCKED, /* of documents and queues */
     RT_SQL_VERB_COUNT
 } rt_sql_verb;
 #define RT_SQL_OF(part, verb) ((int)(part) * RT_SQL_VERB_COUNT + (int)(verb))
@@ -22,6 +21,8 @@ enum rt_sql {
     RT_SQL_SETTINGS,      /* for this transaction only; answers the clock in ms */
     RT_SQL_COMMIT,
     RT_SQL_ROLLBACK,
+    RT_SQL_TURN,          /* to be made beside others, while nobody is alone … */
+    RT_SQL_TURN_ALONE,    /* … or alone */
     RT_SQL_IMPATIENT,     /* waits for locks end after a moment, from here on … */
     RT_SQL_PATIENT,       /* … as in SETTINGS again */
     RT_SQL_GUARD,         /* documents of these versions, locked against change */

@@ -22,10 +22,10 @@ static rt_pg *pg_of(rt_store *s) { return (rt_pg *)s; }
 static void push_end(rt_pg *s, uint64_t no, rt_batch_end end, const rt_err *why) {
     RT_ASSERT(s->ends_count < RT_PG_ENDS_MAX);
     s->ends[s->ends_count++] = (rt_pg_end_of){.no = no, .end = end, .why = *why};
+    rt_pg_turn_over(s, end);
     if (end != RT_BATCH_DURABLE) {
         s->history.looked = false;
         rt_pg_forget_all(&s->memory);
-        if (end == RT_BATCH_CONFLICT) rt_pg_habits_met(&s->habits);
     } else if (s->commit_shouts) {
         rt_pg_shout(s);
     }
@@ -149,6 +149,7 @@ static void forget(rt_pg *s) {
 static void abandon(rt_store *store) {
     rt_pg *s = pg_of(store);
     if (s->batch.in_txn) roll_back(s);
+    rt_pg_turn_over(s, RT_BATCH_DURABLE);
     if (s->batch.dirty) s->history.looked = false;
     forget(s);
 }
@@ -184,7 +185,6 @@ static void commit(rt_store *store, uint64_t batch_no) {
     }
     if (b->dirty && !b->broken && rt_pg_flush(s, &b->why) == RT_OK) {
         rt_pg_remember(s);
-        rt_pg_habits_wrote(s);
         send_commit(s);
     } else {
         const bool durable = !b->dirty && !b->broken;
@@ -390,9 +390,9 @@ static bool has_setting(PGconn *conn, const char *name) {
     return yes;
 }
 
-/* In a database that has no LISTEN, shouting would end the transaction. */
-static bool has_notify(PGconn *conn) {
-    PGresult *r = PQexec(conn, "SELECT pg_notify('retryd_probe', '')");
+/* In a database that has no LISTEN, shouting would end the transaction; so would asking for a turn. */
+static bool can(PGconn *conn, const char *sql) {
+    PGresult *r = PQexec(conn, sql);
     const bool yes = PQresultStatus(r) == PGRES_TUPLES_OK;
     PQclear(r);
     return yes;
@@ -412,8 +412,9 @@ static void sweep(PGconn *conn) {
 static rt_code read_server(rt_pg *s, PGconn *conn, rt_err *err) {
     rt_sql_flavour flavour = {.statement_ms = s->statement_ms};
     for (int i = 0; i < RT_SQL_PLANNER_COUNT; i++) flavour.planner[i] = has_setting(conn, RT_SQL_PLANNER[i][0]);
-    s->can_shout = has_notify(conn);
     if (!rt_sql_make(s->texts, &flavour, &s->life)) return rt_fail(err, RT_E_NOMEM, ENOMEM, "statements");
+    s->can_shout = can(conn, "SELECT pg_notify('retryd_probe', '')");
+    s->can_turn = can(conn, s->texts[RT_SQL_TURN]);
     const int64_t sent_ms = rt_boot_ms();
     PGresult *r = PQexecParams(conn, s->texts[RT_SQL_CLOCK], 0, NULL, NULL, NULL, NULL, 1);
     if (PQresultStatus(r) == PGRES_TUPLES_OK)
