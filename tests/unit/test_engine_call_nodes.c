@@ -383,6 +383,24 @@ static void nodes__read_again_what_does_not_fit_together(void **state) {
     assert_int_equal(always.decided, 2);
 }
 
+/* What is made was not there when it was looked for, and is there when it is written. */
+static rt_code decide_making(rt_tx *tx, rt_command *cmd) {
+    reading *r = (reading *)cmd;
+    const rt_doc doc = {.kind = RT_DOC_SETTING, .name = RT_STR("made"), .value = RT_STR("by somebody")};
+    if (r->decided++ < r->torn) rt_tx_put_doc(tx, NULL, &doc);
+    return RT_OK;
+}
+
+static void nodes__look_again_when_others_made_what_they_make(void **state) {
+    rig *n = *state;
+    reading first = {.cmd = {.decide = decide_making}, .torn = 1};
+    assert_int_equal(rig_run(&n[1], &first.cmd), RT_OK);
+    assert_int_equal(first.decided, 1);
+    reading second = {.cmd = {.decide = decide_making}, .torn = 1};
+    assert_int_equal(rig_run(&n[0], &second.cmd), RT_OK);
+    assert_int_equal(second.decided, 2);
+}
+
 static void note_end(rt_command *cmd) { *(bool *)cmd->ctx = true; }
 
 static void nodes__give_up_nothing_of_their_own_for_what_does_not_fit_together(void **state) {
@@ -423,6 +441,7 @@ int main(void) {
         BOTH(stored__window_of_a_queue),
         BOTH(nodes__share_probes),
         BOTH(nodes__share_the_rate_of_release),
+        BOTH(nodes__look_again_when_others_made_what_they_make),
         BOTH(nodes__read_again_what_does_not_fit_together),
         BOTH(nodes__give_up_nothing_of_their_own_for_what_does_not_fit_together),
         cmocka_unit_test_setup_teardown(one_node__writes_nothing_for_others, rig_setup, rig_teardown),

@@ -302,7 +302,8 @@ static bool decide_once(rt_engine *e, rt_command *cmd) {
     cmd->err = e->err;
     if (code == RT_E_AGAIN) return false;
     // What others wrote in between may have been read in part: it then makes no sense.
-    const bool torn = code == RT_E_CORRUPT && !e->store->sole_owner;
+    const bool senseless = code == RT_E_CORRUPT || (decided && code == RT_E_EXISTS);
+    const bool torn = senseless && !e->store->sole_owner;
     const bool behind = e->store->lags && (code != RT_OK || tx->ops_count == 0);
     cmd->unsure = (torn || behind) && !cmd->confirmed;
     if (!overtaken) return true;
