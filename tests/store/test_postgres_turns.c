@@ -128,6 +128,36 @@ static void postgres__a_node_that_stopped_in_its_turn_is_waited_for_once(void **
     assert_true(rt_mono_ms() - began_ms < SOON_MS);
 }
 
+static rt_doc new_doc(const char *name) {
+    return (rt_doc){.kind = RT_DOC_PROCESS, .name = rt_str_of(name), .version = 1, .value = RT_STR("value")};
+}
+
+static bool stop_at_once(void *ctx, const rt_queue *queue) {
+    (void)ctx;
+    (void)queue;
+    return false;
+}
+
+/* Node 0 takes z away and changes m, which node 1 holds: it must not have z while it waits for m. */
+static void postgres__documents_are_locked_in_one_order_whatever_becomes_of_them(void **state) {
+    nodes *n = *state;
+    write_shared_alone(n, 1);
+    overtake(n, 0, 1);
+    const rt_doc was[] = {new_doc("m"), new_doc("z")};
+    nodes_must_apply(n, 0, OPS(OP_DOC(NULL, &was[0]), OP_DOC(NULL, &was[1])));
+    nodes_must_commit(n, 0);
+    rt_doc now[] = {was[0], was[1]};
+    now[0].version = now[1].version = 2;
+    nodes_must_apply(n, 1, OPS(OP_DOC(&was[0], &now[0])));
+    nodes_need(rt_view_queues(nodes_batch(n, 1), 0, stop_at_once, NULL), &n->err); // sends what it has, to see all
+    nodes_must_apply(n, 0, OPS(OP_DOC(&was[1], NULL), OP_DOC(&was[0], &now[0])));
+    nodes_send(n, 0);
+    nodes_must_wait(n, 0, TURN_MS);
+    nodes_must_apply(n, 1, OPS(OP_DOC(&was[1], &now[1])));
+    nodes_must_commit(n, 1);
+    assert_int_equal(nodes_await(n, 0), RT_BATCH_CONFLICT);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, nodes_open, nodes_close)
 
 int main(void) {
@@ -135,6 +165,7 @@ int main(void) {
         TEST(postgres__what_another_is_taking_is_not_waited_for),
         TEST(postgres__who_was_overtaken_is_alone_the_next_time),
         TEST(postgres__who_is_overtaken_again_soon_is_alone_for_longer),
+        TEST(postgres__documents_are_locked_in_one_order_whatever_becomes_of_them),
         TEST(postgres__a_node_that_stopped_in_its_turn_is_waited_for_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

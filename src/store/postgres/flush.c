@@ -195,12 +195,21 @@ static void send_adopt(rt_pg *s) {
     rt_pg_send(&s->pipe, RT_SQL_ADOPT, &s->args, NULL, NULL);
 }
 
+/* What goes is sent before what changes, so of documents that do either the order would not be that of their keys. Who has
+ * never met others need not care. */
+static bool send_docs_lock(rt_pg *s) {
+    const rt_pg_vector *touched = &s->batch.touched[RT_PG_DOCS];
+    if (s->turn.length == 0 || !has(touched, is_gone) || !has(touched, is_changed)) return true;
+    group g;
+    return pick(s, touched, is_old, &g) && send_group(s, &g, RT_SQL_DOCS_LOCK, 2, NOTHING);
+}
+
 /* Records in their order. Whoever waits out of that order holds others up who may hold him up, until the database looks for
  * deadlocks, a second later, and leases run out meanwhile: such waits end after a moment, in a conflict. Jobs are locked as
  * they are listed to be taken, and more of them than are taken in the end, so nobody waits for jobs. */
 static bool send_records(rt_pg *s) {
     if (s->batch.holds) rt_pg_send(&s->pipe, RT_SQL_IMPATIENT, NULL, NULL, NULL);
-    if (!send_part(s, RT_PG_DOCS) || !send_part(s, RT_PG_QUEUES) || !send_part(s, RT_PG_LEASES)) return false;
+    if (!send_docs_lock(s) || !send_part(s, RT_PG_DOCS) || !send_part(s, RT_PG_QUEUES) || !send_part(s, RT_PG_LEASES)) return false;
     const bool jobs = has(&s->batch.touched[RT_PG_JOBS], is_old);
     if (jobs && !s->batch.holds) rt_pg_send(&s->pipe, RT_SQL_IMPATIENT, NULL, NULL, NULL);
     if (!send_part(s, RT_PG_JOBS)) return false;

@@ -222,6 +222,9 @@ static const struct {
     {RT_SQL_GUARD_RELEASE,
      "DELETE FROM retryd_documents t USING unnest($1::smallint[], $2::bytea[]) AS u(kind, name) "
      "WHERE t.kind = u.kind AND t.name = u.name AND t.version = 0"},
+    {RT_SQL_DOCS_LOCK,
+     "SELECT count(*) FROM (SELECT 1 FROM unnest($1::smallint[], $2::bytea[]) AS u(kind, name) "
+     "JOIN retryd_documents t ON t.kind = u.kind AND t.name = u.name FOR UPDATE OF t) AS w"},
     {RT_SQL_BODIES_END,
      "WITH w AS (DELETE FROM retryd_bodies WHERE id = ANY($1::bigint[]) AND users = 1 RETURNING 1) " ALL_MET "FROM w"},
     {RT_SQL_BODIES_LOCK,

@@ -28,6 +28,7 @@ enum rt_sql {
     RT_SQL_GUARD,         /* documents of these versions, locked against change */
     RT_SQL_GUARD_ABSENT,  /* … that are not there, and cannot come before the commit */
     RT_SQL_GUARD_RELEASE,
+    RT_SQL_DOCS_LOCK,     /* in the order in which they are given */
     RT_SQL_BODIES_END,    /* of those that had one user */
     RT_SQL_BODIES_LOCK,
     RT_SQL_BODIES_DROP,
