@@ -1,6 +1,5 @@
 """retryctl migrate-store into Kafka and out of it: everything moves, nothing changes."""
 import json
-import random
 import shutil
 import subprocess
 
@@ -8,7 +7,7 @@ import pytest
 
 from kafka_node import rows
 from server import wait_until
-from test_postgres_migrate import CTL, OPTIONS, Estate, fill
+from test_postgres_migrate import CTL, OPTIONS, Estate, fill, kill_until_done
 
 LATER_S = 20  # in which the group forgets who was killed
 
@@ -70,22 +69,12 @@ def test_a_store_moves_to_kafka_and_back_and_everything_goes_on(start_retryd, re
 
 
 def test_a_migration_that_is_killed_goes_on_where_it_was(start_retryd, places, tmp_path):
-    home, (target, settings) = f"lmdb:{tmp_path / 'data'}", places("it")
+    home, (target, settings), other = f"lmdb:{tmp_path / 'data'}", places("it"), places("other")
     server = start_retryd(store=home)
     fill(server, 20000)
     assert server.stop() == 0
-    chance = random.Random(5)
-    for kills in range(50):
-        process = subprocess.Popen(line(home, target, settings, "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                   text=True)
-        try:
-            out, err = process.communicate(timeout=chance.uniform(0.1, 0.2) * (1 + kills / 2))
-            break
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-    assert process.returncode == 0, err
-    assert kills >= 2 and json.loads(out)["jobs"]["free"] == 20000
+    said = kill_until_done(line(home, target, settings, "--json"), line(home, *other, "--json"))
+    assert said["jobs"]["free"] == 20000
     server = start_retryd(settings, name="after", store=target)
     assert server.get("/v2/queues/q/stats").json()["messages"]["total"] == 20000
 

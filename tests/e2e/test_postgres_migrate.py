@@ -194,29 +194,34 @@ def fill(server, count, size=200):
         server.send("q", *({"number": i + j, "pad": "x" * size} for j in range(20)))
 
 
+def kill_until_done(command, rehearsal):
+    """Kills it sooner than `rehearsal`, the same to another place, took; each time a little later, until it comes to its end.
+    What it then says."""
+    chance, began = random.Random(5), time.monotonic()
+    subprocess.run(rehearsal, check=True, stdout=subprocess.DEVNULL)
+    took = time.monotonic() - began
+    for kills in range(60):
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            out, err = process.communicate(timeout=chance.uniform(0.05, 0.15) * took * (1 + kills / 2))
+            break
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+    assert process.returncode == 0, err
+    assert kills >= 2
+    return json.loads(out)
+
+
 def test_a_migration_that_is_killed_goes_on_where_it_was(start_retryd, new_database, tmp_path):
     home = f"lmdb:{tmp_path / 'data'}"
     server = start_retryd(store=home)
     fill(server, 30000)
     assert server.stop() == 0
     target, back = new_database(), f"lmdb:{tmp_path / 'back'}"
-    chance = random.Random(5)
-    for source, place in ((home, target), (target, back)):
-        kills = 0
-        while True:
-            process = subprocess.Popen([CTL, "migrate-store", source, place, *OPTIONS, "--json"], stdout=subprocess.PIPE,
-                                       stderr=subprocess.PIPE, text=True)
-            try:
-                out, err = process.communicate(timeout=chance.uniform(0.03, 0.06) * (1 + kills))  # the first are too short
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.communicate()
-                kills += 1
-                continue
-            assert process.returncode == 0, err
-            assert json.loads(out)["jobs"]["free"] == 30000
-            break
-        assert kills >= 2
+    for source, place, other in ((home, target, new_database()), (target, back, f"lmdb:{tmp_path / 'other'}")):
+        said = kill_until_done(*([CTL, "migrate-store", source, to, *OPTIONS, "--json"] for to in (place, other)))
+        assert said["jobs"]["free"] == 30000
     server = start_retryd(name="after", store=back)
     assert server.get("/v2/queues/q/stats").json()["messages"]["total"] == 30000
 
