@@ -108,14 +108,24 @@ static bool is_set(const rd_kafka_conf_t *conf, const char *name, const char *be
     return rd_kafka_conf_get(conf, name, value, &size) == RD_KAFKA_CONF_OK && strncmp(value, begin, strlen(begin)) == 0;
 }
 
-rt_code rt_kafka_try(rd_kafka_type_t type, const char *what, rd_kafka_conf_t *conf, rt_err *err) {
+rt_code rt_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, rd_kafka_t **out, rt_err *err) {
+    char why[200];
+    *out = rd_kafka_new(type, conf, why, sizeof why);
+    if (*out != NULL) return RT_OK;
+    rd_kafka_conf_destroy(conf);
+    return rt_fail(err, RT_E_INVALID, 0, "a Kafka %s: %s", type == RD_KAFKA_PRODUCER ? "producer" : "consumer", why);
+}
+
+rt_code rt_kafka_try(rd_kafka_type_t type, rd_kafka_conf_t *conf, rt_err *err) {
     const bool fetches = is_set(conf, "security.protocol", "sasl") &&
                          (is_set(conf, "sasl.mechanisms", "GSSAPI") || is_set(conf, "sasl.mechanisms", "OAUTHBEARER"));
     rt_code code = fetches ? RT_OK : set(conf, "bootstrap.servers", "", err); // so there is nobody to be reached
-    char why[200];
-    rd_kafka_t *rk = fetches || code != RT_OK ? NULL : rd_kafka_new(type, conf, why, sizeof why);
-    if (rk != NULL) rd_kafka_destroy(rk);
-    else rd_kafka_conf_destroy(conf);
-    if (rk == NULL && code == RT_OK && !fetches) code = rt_fail(err, RT_E_INVALID, 0, "a Kafka %s: %s", what, why);
+    if (fetches || code != RT_OK) {
+        rd_kafka_conf_destroy(conf);
+        return code;
+    }
+    rd_kafka_t *rk;
+    code = rt_kafka_new(type, conf, &rk, err);
+    if (code == RT_OK) rd_kafka_destroy(rk);
     return code;
 }

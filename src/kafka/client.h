@@ -26,8 +26,11 @@ typedef struct rt_kafka_property {
 RT_MUST_USE rt_code rt_kafka_conf(const rt_kafka *k, const rt_kafka_property own[], size_t count,
                                   rd_kafka_conf_t **out, rt_err *err);
 
+/* Returns an owned *out. Takes `conf` either way. RT_E_INVALID: its properties do not go together. */
+RT_MUST_USE rt_code rt_kafka_new(rd_kafka_type_t type, rd_kafka_conf_t *conf, rd_kafka_t **out, rt_err *err);
+
 /* RT_E_INVALID: librdkafka makes no client of `conf`, as its properties do not go together or name what is not there. Takes
- * `conf`. Reaches no broker; where librdkafka would fetch tickets or tokens first, nothing is tried. `what`: "producer". */
-RT_MUST_USE rt_code rt_kafka_try(rd_kafka_type_t type, const char *what, rd_kafka_conf_t *conf, rt_err *err);
+ * `conf`. Reaches no broker; where librdkafka would fetch tickets or tokens first, nothing is tried. */
+RT_MUST_USE rt_code rt_kafka_try(rd_kafka_type_t type, rd_kafka_conf_t *conf, rt_err *err);
 
 #endif

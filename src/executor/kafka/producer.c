@@ -218,21 +218,18 @@ static rt_code make_conf(const rt_producer_config *cfg, rd_kafka_conf_t **out, r
 rt_code rt_producer_check(const rt_producer_config *cfg, rt_err *err) {
     rd_kafka_conf_t *conf;
     const rt_code code = make_conf(cfg, &conf, err);
-    return code == RT_OK ? rt_kafka_try(RD_KAFKA_PRODUCER, "producer", conf, err) : code;
+    return code == RT_OK ? rt_kafka_try(RD_KAFKA_PRODUCER, conf, err) : code;
 }
 
 static rt_code open_client(rt_producer *p, rt_err *err) {
     rd_kafka_conf_t *conf;
-    const rt_code code = make_conf(&p->cfg, &conf, err);
+    rt_code code = make_conf(&p->cfg, &conf, err);
     if (code != RT_OK) return code;
     rd_kafka_conf_set_dr_msg_cb(conf, on_report);
     rd_kafka_conf_set_error_cb(conf, on_error);
-    char why[200];
-    rd_kafka_t *rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
-    if (rk == NULL) {
-        rd_kafka_conf_destroy(conf);
-        return rt_fail(err, RT_E_INVALID, 0, "a Kafka producer: %s", why);
-    }
+    rd_kafka_t *rk;
+    code = rt_kafka_new(RD_KAFKA_PRODUCER, conf, &rk, err);
+    if (code != RT_OK) return code;
     const uint64_t one = 1;
     p->rk = rk;
     p->broken = false;

@@ -36,12 +36,8 @@ static rt_code open_consumer(rt_source *s, rt_err *err) {
     rt_code code = rt_kafka_conf(&s->cfg.kafka, own, count, &conf, err);
     if (code != RT_OK) return code;
     rd_kafka_conf_set_rebalance_cb(conf, rt_assign_on_rebalance);
-    char why[200];
-    s->rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof why);
-    if (s->rk == NULL) {
-        rd_kafka_conf_destroy(conf);
-        return rt_fail(err, RT_E_INVALID, 0, "a Kafka consumer: %s", why);
-    }
+    code = rt_kafka_new(RD_KAFKA_CONSUMER, conf, &s->rk, err);
+    if (code != RT_OK) return code;
     const uint64_t one = 1;
     (void)rd_kafka_poll_set_consumer(s->rk);
     s->queue = rd_kafka_queue_get_consumer(s->rk);

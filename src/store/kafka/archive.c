@@ -31,7 +31,7 @@ struct rt_archive {
     uint32_t tag;          /* the store's name as of the cut */
     int64_t look_at_ms;
     int64_t say_at_ms;     /* that it does not work; 0: it does */
-    char why[200];
+    char why[RT_ERR_MSG_MAX];
     struct {
         int64_t cut, at_ms;
     } cuts[CUTS_KEPT];     /* oldest first, about evenly over kept_ms */
@@ -72,7 +72,7 @@ static void say_trouble(rt_archive *a, bool good) {
 /* Fences whoever wrote before. */
 static bool begin_writing(rt_archive *a) {
     rt_ks *s = a->store;
-    char id[RT_TOPIC_NAME_MAX + 1], why[200];
+    char id[RT_TOPIC_NAME_MAX + 1];
     int64_t low;
     rt_err err;
     rd_kafka_conf_t *conf;
@@ -83,11 +83,9 @@ static bool begin_writing(rt_archive *a) {
         {"message.timeout.ms", "60000", false}, // at most the transaction's
         {"linger.ms", "5", true},
     };
-    note_why(a, "no client");
-    if (rt_kafka_conf(&s->kafka, own, sizeof own / sizeof *own, &conf, &err) != RT_OK) return false;
-    a->rk = rd_kafka_new(RD_KAFKA_PRODUCER, conf, why, sizeof why);
-    if (a->rk == NULL) {
-        rd_kafka_conf_destroy(conf);
+    if (rt_kafka_conf(&s->kafka, own, sizeof own / sizeof *own, &conf, &err) != RT_OK ||
+        rt_kafka_new(RD_KAFKA_PRODUCER, conf, &a->rk, &err) != RT_OK) {
+        note_why(a, err.msg);
         return false;
     }
     if (failed(a, rd_kafka_init_transactions(a->rk, INIT_MS))) return false;

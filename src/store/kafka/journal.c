@@ -48,11 +48,7 @@ static rt_code open_client(rt_journal *j, rd_kafka_type_t type, const rt_kafka_p
     if (code != RT_OK) return code;
     if (type == RD_KAFKA_PRODUCER) rd_kafka_conf_set_dr_msg_cb(conf, on_report);
     rd_kafka_conf_set_error_cb(conf, on_error);
-    char why[200];
-    *out = rd_kafka_new(type, conf, why, sizeof why);
-    if (*out != NULL) return RT_OK;
-    rd_kafka_conf_destroy(conf);
-    return rt_fail(err, RT_E_INVALID, 0, "a Kafka client: %s", why);
+    return rt_kafka_new(type, conf, out, err);
 }
 
 static void wake_by(rd_kafka_queue_t *queue, int fd) {

@@ -128,7 +128,6 @@ static rt_code read_all(restoring *r, rt_err *err) {
 
 static rt_code open_client(restoring *r, rt_err *err) {
     rd_kafka_conf_t *conf;
-    char why[200];
     const rt_kafka_property own[] = {
         {"group.id", r->store->retry_topic, false}, // not joined: partitions are assigned by hand
         {"enable.auto.commit", "false", false},
@@ -138,10 +137,7 @@ static rt_code open_client(restoring *r, rt_err *err) {
     };
     const rt_code code = rt_kafka_conf(&r->store->kafka, own, sizeof own / sizeof *own, &conf, err);
     if (code != RT_OK) return code;
-    r->rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof why);
-    if (r->rk != NULL) return RT_OK;
-    rd_kafka_conf_destroy(conf);
-    return rt_fail(err, RT_E_INVALID, 0, "a Kafka consumer: %s", why);
+    return rt_kafka_new(RD_KAFKA_CONSUMER, conf, &r->rk, err);
 }
 
 rt_code rt_ks_restore(rt_ks *s, rt_err *err) {

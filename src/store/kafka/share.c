@@ -82,15 +82,11 @@ static rt_code join(rt_share *share, const char *topic, const char *group, rt_er
         {"heartbeat.interval.ms", "1000", true},
     };
     rd_kafka_conf_t *conf;
-    const rt_code code = rt_kafka_conf(&share->kafka, own, sizeof own / sizeof *own, &conf, err);
+    rt_code code = rt_kafka_conf(&share->kafka, own, sizeof own / sizeof *own, &conf, err);
     if (code != RT_OK) return code;
     rd_kafka_conf_set_rebalance_cb(conf, on_rebalance);
-    char why[200];
-    share->rk = rd_kafka_new(RD_KAFKA_CONSUMER, conf, why, sizeof why);
-    if (share->rk == NULL) {
-        rd_kafka_conf_destroy(conf);
-        return rt_fail(err, RT_E_INVALID, 0, "a Kafka consumer: %s", why);
-    }
+    code = rt_kafka_new(RD_KAFKA_CONSUMER, conf, &share->rk, err);
+    if (code != RT_OK) return code;
     (void)rd_kafka_poll_set_consumer(share->rk);
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
     (void)rd_kafka_topic_partition_list_add(list, topic, RD_KAFKA_PARTITION_UA);
