@@ -1,6 +1,5 @@
 #include "engine/calls/starts.h"
 
-#include "engine/calls/circuit.h"
 #include "engine/common/name.h"
 #include "engine/common/stored.h"
 

@@ -5,7 +5,6 @@
 #include "engine/common/cursor.h"
 #include "engine/common/job.h"
 #include "engine/common/queue.h"
-#include "engine/messages/fanout.h"
 
 enum { FORMAT = 1, HASH_BYTES = 32, SUBSCRIBER_NAME_LEN = 8 + HASH_BYTES };
 
