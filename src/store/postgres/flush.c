@@ -209,7 +209,8 @@ static bool send_docs_lock(rt_pg *s) {
  * they are listed to be taken, and more of them than are taken in the end, so nobody waits for jobs. */
 static bool send_records(rt_pg *s) {
     if (s->batch.holds) rt_pg_send(&s->pipe, RT_SQL_IMPATIENT, NULL, NULL, NULL);
-    if (!send_docs_lock(s) || !send_part(s, RT_PG_DOCS) || !send_part(s, RT_PG_QUEUES) || !send_part(s, RT_PG_LEASES)) return false;
+    if (!send_docs_lock(s) || !send_part(s, RT_PG_DOCS)) return false;
+    if (!send_part(s, RT_PG_QUEUES) || !send_part(s, RT_PG_LEASES)) return false;
     const bool jobs = has(&s->batch.touched[RT_PG_JOBS], is_old);
     if (jobs && !s->batch.holds) rt_pg_send(&s->pipe, RT_SQL_IMPATIENT, NULL, NULL, NULL);
     if (!send_part(s, RT_PG_JOBS)) return false;

@@ -1,11 +1,12 @@
-/* turn.c: nodes decide side by side; of two that wrote the same one has to decide again. Where all of them write the same
- * all the time (what is under way in a queue with a limit, its pace, the lines of order keys) most would decide in vain,
- * and who is slow for ever. So a batch that met others is followed by one that is made alone: the others wait until it is
- * over, which makes sure that it comes to its end. If they meet again soon, more are made alone the next time: nodes take
- * turns then, each with all that has gathered meanwhile, and together do about what one of them would.
+/* turn.c: nodes decide side by side; of two that wrote the same one has to decide again. Where all of them write
+ * the same all the time (what is under way in a queue with a limit, its pace, the lines of order keys) most would
+ * decide in vain, and who is slow for ever. So a batch that met others is followed by one that is made alone: the
+ * others wait until it is over, which makes sure that it comes to its end. If they meet again soon, more are made
+ * alone the next time: nodes take turns then, each with all that has gathered meanwhile, and together do about what
+ * one of them would.
  *
- * It is a courtesy that no correctness rests on. A node that was stopped in its turn is not waited for, and a database
- * that has no such locks does without. */
+ * It is a courtesy that no correctness rests on. A node that was stopped in its turn is not waited for, and a
+ * database that has no such locks does without. */
 #include "os/clock.h"
 #include "store/postgres/inside.h"
 
@@ -40,7 +41,8 @@ void rt_pg_turn_over(rt_pg *s, rt_batch_end end) {
     } else if (end != RT_BATCH_CONFLICT) {
         t->since++;
     } else {
-        t->length = t->since > SOON || t->length == 0 ? 1 : t->length < LENGTH_MAX ? t->length * 2 : LENGTH_MAX;
+        const bool again = t->length > 0 && t->since <= SOON;
+        t->length = !again ? 1 : t->length < LENGTH_MAX ? t->length * 2 : LENGTH_MAX;
         t->alone = t->length;
         t->since = 0;
     }
