@@ -43,6 +43,7 @@ struct rt_server {
     atomic_uint_fast64_t requests, connections, suspended, refused;
 };
 
+/* ---- under_way.c --------------------------------------------------------------------------------------- */
 /* NULL: out of memory. */
 rt_exchange *rt_server_take_exchange(rt_server *s, struct MHD_Connection *connection);
 void rt_server_recycle(rt_server *s, rt_exchange *x);
@@ -52,11 +53,21 @@ void rt_server_refuse(rt_server *s, rt_exchange *x, unsigned status, rt_str why)
 void rt_server_await(rt_server *s, rt_peer *peer, const rt_exchange *x);
 /* Hands `x`, which is OUT, to a reader. No reader has room: it is refused and resumed. */
 void rt_server_hand(rt_server *s, rt_exchange *x);
+/* All that was resumed. */
+void rt_server_take_all_back(rt_server *s);
+/* Those that are OUT, whatever time they had left. */
+void rt_server_answer_all(rt_server *s);
 
+/* Answers late whom nobody has answered in time, and cuts off who has been too slow. */
+void rt_server_enforce_deadlines(rt_server *s);
+int64_t rt_server_next_deadline_ms(const rt_server *s); /* INT64_MAX: none */
 /* Replies that could not be refused take more than there is: whoever has been reading for longest is cut off. */
 void rt_server_make_room(rt_server *s);
+/* Requests that are not whole and whose client has gone. */
+void rt_server_cut_off_gone(rt_server *s);
 
-/* What libmicrohttpd calls (intake.c); `cls` is the rt_server, a request's context its rt_peer. */
+/* ---- intake.c ------------------------------------------------------------------------------------------ */
+/* What libmicrohttpd calls; `cls` is the rt_server, a request's context its rt_peer. */
 void *rt_intake_target(void *cls, const char *target, struct MHD_Connection *connection);
 enum MHD_Result rt_intake_access(void *cls, struct MHD_Connection *connection, const char *url,
                                  const char *method, const char *version, const char *data,

@@ -11,6 +11,7 @@
 
 enum { RT_EVENT_TYPES_PAGE_DEFAULT = 100, RT_EVENT_TYPES_PAGE_MAX = 1000 };
 
+/* ---- refusal.c ------------------------------------------------------------------------------------- */
 /* The i-th path parameter as the name of an event type. False: replied with 400. */
 bool rt_param_type(rt_exchange *x, size_t i, rt_str *out);
 /* What a refused command means; `what` is not there, if it is RT_E_ABSENT. RT_E_FENCED has `fenced` as its

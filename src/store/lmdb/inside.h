@@ -69,6 +69,7 @@ struct rt_lmdb {
     void *dropped_ctx;
 };
 
+/* ---- lookup.c ------------------------------------------------------------------------------------------- */
 /* The cursor of a tree, to be positioned. */
 RT_MUST_USE int rt_lmdb_cursor(rt_lmdb_view *v, rt_tree tree, MDB_cursor **out);
 /* The value under a number, lent; MDB_NOTFOUND. */
