@@ -1,13 +1,16 @@
-/* apply.c: a change is compared with what the batch knows, all of it before the first note of it is taken. */
+#include "store/postgres/apply.h"
+
 #include <errno.h>
 #include <inttypes.h>
-#include <string.h>
 
-#include "store/postgres/inside.h"
+#include "store/postgres/load.h"
+#include "store/postgres/node/sums.h"
+#include "store/postgres/txn.h"
 
 static const char *const WHAT[RT_PG_PART_COUNT] = {
-    [RT_PG_JOBS] = "job",     [RT_PG_QUEUES] = "queue", [RT_PG_LEASES] = "lease",     [RT_PG_DOCS] = "document",
-    [RT_PG_EVENTS] = "event", [RT_PG_BODIES] = "body",  [RT_PG_COUNTERS] = "counter",
+    [RT_PG_JOBS] = "job",      [RT_PG_QUEUES] = "queue", [RT_PG_LEASES] = "lease",
+    [RT_PG_DOCS] = "document", [RT_PG_EVENTS] = "event", [RT_PG_BODIES] = "body",
+    [RT_PG_COUNTERS] = "counter",
 };
 
 /* One op in the same words for every kind of record. */
@@ -43,8 +46,10 @@ static writing writing_of(const rt_op *op) {
         return (writing){
             .part = RT_PG_DOCS, .kind = doc->kind, .name = doc->name, VERSIONS(op->doc.was, op->doc.now)};
     }
-    case RT_OP_BODY: return (writing){.part = RT_PG_BODIES, .key = op->body.id, .now = true, .now_version = 1};
-    case RT_OP_EVENT: return (writing){.part = RT_PG_EVENTS, .key = op->event->seq, .now = true, .now_version = 1};
+    case RT_OP_BODY:
+        return (writing){.part = RT_PG_BODIES, .key = op->body.id, .now = true, .now_version = 1};
+    case RT_OP_EVENT:
+        return (writing){.part = RT_PG_EVENTS, .key = op->event->seq, .now = true, .now_version = 1};
     }
     return (writing){.part = RT_PG_PART_COUNT};
 }
@@ -58,8 +63,8 @@ static rt_code no_memory(rt_err *err) { return rt_fail(err, RT_E_NOMEM, ENOMEM, 
 
 /* ---- what has to be known ------------------------------------------------------------------------------ */
 
-/* Decisions read what they write, so all is known already; but for what comes into being, and what only a body's number is
- * known of. */
+/* Decisions read what they write, so all is known already; but for what comes into being, and what only a
+ * body's number is known of. */
 static bool want_if_unknown(rt_pg *s, rt_pg_record *r) {
     return r != NULL && (r->known || rt_pg_want(&s->batch, r));
 }
@@ -180,51 +185,6 @@ static rt_code check(rt_pg *s, const rt_change *change, rt_err *err) {
 
 /* ---- taking note --------------------------------------------------------------------------------------- */
 
-static int64_t *sum_of(rt_pg_sums *sums, uint8_t state) {
-    switch ((rt_job_state)state) {
-    case RT_JOB_READY: return &sums->ready;
-    case RT_JOB_SCHEDULED: return &sums->scheduled;
-    case RT_JOB_FREE: return &sums->free;
-    case RT_JOB_LEASED: return &sums->leased;
-    case RT_JOB_DEAD: return &sums->dead;
-    case RT_JOB_DONE: return &sums->done;
-    case RT_JOB_NONE:
-    case RT_JOB_STATE_COUNT: break;
-    }
-    return NULL;
-}
-
-static void add_to_sums(rt_pg_sums *sums, const rt_job *job, int64_t more) {
-    int64_t *sum = sum_of(sums, job->state);
-    if (sum != NULL) *sum += more;
-    if (job->state != RT_JOB_DONE) sums->bytes += more * (int64_t)job->body_bytes;
-}
-
-static bool count_in(rt_pg *s, rt_id queue, const rt_job *job, int64_t more) {
-    rt_pg_record *r = rt_pg_know(&s->batch, RT_PG_COUNTERS, queue);
-    if (r == NULL || !rt_pg_touch(&s->batch, r)) return false;
-    add_to_sums(&r->more_sums, job, more);
-    if (r->known) add_to_sums(&r->sums, job, more);
-    return true;
-}
-
-static bool count_job(rt_pg *s, const rt_job *job, int64_t more) {
-    return job == NULL || (count_in(s, job->queue, job, more) && count_in(s, 0, job, more));
-}
-
-rt_code rt_pg_count(rt_pg *s, const rt_job *was, const rt_job *now, rt_err *err) {
-    return count_job(s, was, -1) && count_job(s, now, 1) ? RT_OK : no_memory(err);
-}
-
-rt_code rt_pg_count_events(rt_pg *s, int64_t more, rt_err *err) {
-    rt_pg_record *r = rt_pg_know(&s->batch, RT_PG_COUNTERS, 0);
-    if (r == NULL || !rt_pg_touch(&s->batch, r)) return no_memory(err);
-    r->more_sums.events += more;
-    if (r->known) r->sums.events += more;
-    s->history.count += more;
-    return RT_OK;
-}
-
 static bool use_body(rt_pg *s, const rt_job *job, int64_t more) {
     if (job == NULL || job->body == 0 || job->state == RT_JOB_DONE) return true;
     rt_pg_record *r = rt_pg_know(&s->batch, RT_PG_BODIES, job->body);
@@ -237,14 +197,13 @@ static bool use_body(rt_pg *s, const rt_job *job, int64_t more) {
 }
 
 static bool note_job(rt_pg *s, rt_pg_record *r, const rt_job *was, const rt_job *now, bool import) {
-    rt_err unused;
     const rt_job before = was != NULL ? *was : (rt_job){0}; // `was` may lie in what is written here
     const bool goes = now == NULL;
     const rt_job after = goes ? (rt_job){0} : *now;
     if (!goes) r->job = after;
-    if (!goes && after.state == RT_JOB_FREE) rt_pg_front_freed(s, after.queue, after.id);
+    if (!goes && after.state == RT_JOB_FREE) rt_pg_front_freed(&s->fronts, after.queue, after.id);
     if (!goes && (after.state == RT_JOB_READY || after.state == RT_JOB_FREE)) s->batch.shout = true;
-    if (rt_pg_count(s, was != NULL ? &before : NULL, goes ? NULL : &after, &unused) != RT_OK) return false;
+    if (!rt_pg_count(&s->batch, was != NULL ? &before : NULL, goes ? NULL : &after)) return false;
     return import || (use_body(s, goes ? NULL : &after, 1) && use_body(s, was != NULL ? &before : NULL, -1));
 }
 
@@ -262,11 +221,11 @@ static bool note_doc(rt_pg *s, rt_pg_record *r, const rt_doc *now) {
 }
 
 static bool note_event(rt_pg *s, rt_pg_record *r, const rt_event *event) {
-    rt_err unused;
     r->event = *event;
+    s->history.count++;
     if (event->at_ms < s->history.oldest_ms) s->history.oldest_ms = event->at_ms;
     if (r->event.text.len > RT_EVENT_TEXT_MAX) r->event.text.len = RT_EVENT_TEXT_MAX;
-    return keep_text(s, &r->event.text) && rt_pg_count_events(s, 1, &unused) == RT_OK;
+    return keep_text(s, &r->event.text) && rt_pg_count_events(&s->batch, 1);
 }
 
 static bool note_value(rt_pg *s, rt_pg_record *r, const rt_op *op, bool import) {
@@ -327,7 +286,8 @@ rt_code rt_pg_apply(rt_pg *s, const rt_change *change, rt_err *err) {
         if (!r->guarded) good = rt_pg_push(&b->guarded, r);
         r->guarded = true;
     }
-    for (uint32_t i = 0; i < change->ops_count && good; i++) good = note_op(s, &change->ops[i], change->import != NULL);
+    for (uint32_t i = 0; i < change->ops_count && good; i++)
+        good = note_op(s, &change->ops[i], change->import != NULL);
     if (good) return RT_OK;
     const rt_err why = {.code = RT_E_NOMEM, .sys_errno = ENOMEM, .msg = "out of memory"};
     rt_pg_batch_break(s, &why);

@@ -1,8 +1,9 @@
-/* flush.c: what the batch has noted, as array-valued statements: one for all records of a kind, in key order. */
+#include "store/postgres/flush.h"
+
 #include <errno.h>
 #include <stdlib.h>
 
-#include "store/postgres/inside.h"
+#include "store/postgres/txn.h"
 
 enum {
     CHUNK_BYTES = 4 << 20, /* of one statement's parameters, about */
@@ -36,16 +37,20 @@ static bool is_new_body(const rt_pg_record *r) { return r->dirty && r->made && r
 static bool is_ended_body(const rt_pg_record *r) {
     return r->dirty && !r->made && r->more == -1 && (r->known ? r->body.users == 0 : r->lone);
 }
-static bool is_used_body(const rt_pg_record *r) { return r->dirty && !r->made && r->more != 0 && !is_ended_body(r); }
+static bool is_used_body(const rt_pg_record *r) {
+    return r->dirty && !r->made && r->more != 0 && !is_ended_body(r);
+}
 static bool is_left_body(const rt_pg_record *r) { return is_used_body(r) && r->more < 0; }
-static bool is_recalled_job(const rt_pg_record *r) { return r->part == RT_PG_JOBS && r->recalled && !r->touched; }
-static bool is_recalled_lease(const rt_pg_record *r) { return r->part == RT_PG_LEASES && r->recalled && !r->touched; }
+static bool is_read_recalled(const rt_pg_record *r) { return r->recalled && !r->touched; }
+static bool is_recalled_job(const rt_pg_record *r) { return is_read_recalled(r) && r->part == RT_PG_JOBS; }
+static bool is_recalled_lease(const rt_pg_record *r) { return is_read_recalled(r) && !is_recalled_job(r); }
 static bool is_guarded(const rt_pg_record *r) { return r->guarded && !r->touched && r->there; }
 static bool is_guarded_absent(const rt_pg_record *r) { return r->guarded && !r->touched && !r->there; }
 
 static bool is_counted(const rt_pg_record *r) {
     const rt_pg_sums *m = &r->more_sums;
-    return r->dirty && (m->ready | m->scheduled | m->free | m->leased | m->dead | m->done | m->bytes | m->events) != 0;
+    const int64_t jobs = m->ready | m->scheduled | m->free | m->leased | m->dead | m->done;
+    return r->dirty && (jobs | m->bytes | m->events) != 0;
 }
 
 static bool has(const rt_pg_vector *records, picks *wanted) {
@@ -111,7 +116,7 @@ typedef enum behind { NOTHING, WAS, MORE_USERS, SLOT } behind;
 
 /* What comes behind the columns. */
 static bool add_behind(rt_pg *s, rt_pg_record **records, size_t count, behind what) {
-    if (what == SLOT) rt_pg_arg_i16(&s->args, s->slot);
+    if (what == SLOT) rt_pg_arg_i16(&s->args, s->numbers.slot);
     if (what == NOTHING || what == SLOT) return true;
     int64_t *numbers = malloc(count * sizeof *numbers);
     if (numbers == NULL) return false;
@@ -139,7 +144,8 @@ static bool send_guards(rt_pg *s) {
     group absent;
     if (!pick(s, &s->batch.guarded, is_guarded, &there)) return false;
     if (!pick(s, &s->batch.guarded, is_guarded_absent, &absent)) return false;
-    return send_group(s, &there, RT_SQL_GUARD, 2, WAS) && send_group(s, &absent, RT_SQL_GUARD_ABSENT, 2, NOTHING) &&
+    return send_group(s, &there, RT_SQL_GUARD, 2, WAS) &&
+           send_group(s, &absent, RT_SQL_GUARD_ABSENT, 2, NOTHING) &&
            send_group(s, &absent, RT_SQL_GUARD_RELEASE, 2, NOTHING);
 }
 
@@ -183,8 +189,8 @@ static bool send_bodies(rt_pg *s) {
 static bool send_counters(rt_pg *s) {
     group g;
     if (!pick(s, &s->batch.touched[RT_PG_COUNTERS], is_counted, &g)) return false;
-    return send_group(s, &g, RT_SQL_OF(RT_PG_COUNTERS, RT_SQL_INSERT), RT_PG_TABLES[RT_PG_COUNTERS].columns_count,
-                      SLOT);
+    const int columns = RT_PG_TABLES[RT_PG_COUNTERS].columns_count;
+    return send_group(s, &g, RT_SQL_OF(RT_PG_COUNTERS, RT_SQL_INSERT), columns, SLOT);
 }
 
 static void send_adopt(rt_pg *s) {
@@ -195,8 +201,8 @@ static void send_adopt(rt_pg *s) {
     rt_pg_send(&s->pipe, RT_SQL_ADOPT, &s->args, NULL, NULL);
 }
 
-/* What goes is sent before what changes, so of documents that do either the order would not be that of their keys. Who has
- * never met others need not care. */
+/* What goes is sent before what changes, so of documents that do either the order would not be that of their
+ * keys. Who has never met others need not care. */
 static bool send_docs_lock(rt_pg *s) {
     const rt_pg_vector *touched = &s->batch.touched[RT_PG_DOCS];
     if (s->turn.length == 0 || !has(touched, is_gone) || !has(touched, is_changed)) return true;
@@ -204,9 +210,10 @@ static bool send_docs_lock(rt_pg *s) {
     return pick(s, touched, is_old, &g) && send_group(s, &g, RT_SQL_DOCS_LOCK, 2, NOTHING);
 }
 
-/* Records in their order. Whoever waits out of that order holds others up who may hold him up, until the database looks for
- * deadlocks, a second later, and leases run out meanwhile: such waits end after a moment, in a conflict. Jobs are locked as
- * they are listed to be taken, and more of them than are taken in the end, so nobody waits for jobs. */
+/* Records in their order. Whoever waits out of that order holds others up who may hold him up, until the
+ * database looks for deadlocks, a second later, and leases run out meanwhile: such waits end after a moment,
+ * in a conflict. Jobs are locked as they are listed to be taken, and more of them than are taken in the end,
+ * so nobody waits for jobs. */
 static bool send_records(rt_pg *s) {
     if (s->batch.holds) rt_pg_send(&s->pipe, RT_SQL_IMPATIENT, NULL, NULL, NULL);
     if (!send_docs_lock(s) || !send_part(s, RT_PG_DOCS)) return false;

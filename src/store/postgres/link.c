@@ -1,6 +1,6 @@
-/* link.c: connections. A thread makes them, so that the engine never waits for a server that does not answer. */
+#include "store/postgres/link.h"
+
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -9,46 +9,13 @@
 
 #include "base/rng.h"
 #include "os/clock.h"
-#include "store/postgres/inside.h"
+#include "store/postgres/store_postgres.h"
 
 enum { BACKOFF_FIRST_MS = 100 };
 
-static void be_quiet(void *ctx, const char *words) {
-    (void)ctx;
-    (void)words;
-}
-
-/* Defaults that a URL, a service file or nothing else has a say in: a dead peer is noticed within seconds, and of several
- * hosts the one that takes writes is chosen. */
-PGconn *rt_pg_connect(const rt_pg *s, const char *url, rt_err *err) {
-    char seconds[16];
-    (void)snprintf(seconds, sizeof seconds, "%u", (s->connect_ms + 999) / 1000);
-    const char *const names[] = {"connect_timeout",     "keepalives_idle",  "keepalives_interval",  "keepalives_count",
-                                 "tcp_user_timeout",    "application_name", "target_session_attrs", "dbname",
-                                 NULL};
-    const char *const values[] = {seconds, "10", "5", "3", "15000", "retryd", "read-write", url, NULL};
-    PGconn *conn = PQconnectdbParams(names, values, 1);
-    if (conn != NULL && PQstatus(conn) == CONNECTION_OK) {
-        (void)PQsetNoticeProcessor(conn, be_quiet, NULL);
-        return conn;
-    }
-    (void)rt_pg_fail(err, RT_E_UNAVAILABLE, conn == NULL ? "out of memory" : PQerrorMessage(conn));
-    PQfinish(conn);
-    return NULL;
-}
-
-bool rt_pg_has_session(PGconn *conn) {
-    PGresult *r = PQexecParams(conn, "SELECT pg_backend_pid()", 0, NULL, NULL, NULL, NULL, 1);
-    const bool good = PQresultStatus(r) == PGRES_TUPLES_OK && PQntuples(r) == 1;
-    // A pooler makes up a number of its own.
-    const bool same = good && rt_pg_read_i64(r, 0, 0) == PQbackendPID(conn);
-    PQclear(r);
-    return same;
-}
-
-void rt_pg_wake(const rt_pg *s) {
+void rt_pg_wake(const rt_pg_link *l) {
     const uint64_t one = 1;
-    (void)!write(s->link.wake_fd, &one, sizeof one); // full: it is readable already
+    (void)!write(l->wake_fd, &one, sizeof one); // full: it is readable already
 }
 
 /* ---- the thread ---------------------------------------------------------------------------------------- */
@@ -63,16 +30,16 @@ static void wait_changed(rt_pg_link *l, int64_t ms) {
     (void)pthread_cond_timedwait(&l->changed, &l->lock, &until);
 }
 
-/* How did the batch end whose COMMIT was cut off? Its row tells; and from here on that COMMIT cannot take effect any more,
- * wherever it may still be on its way. */
-static bool resolve(const rt_pg *s, PGconn *conn, uint64_t batch_no, bool *durable) {
+/* How did the batch end whose COMMIT was cut off? Its row tells; and from here on that COMMIT cannot take
+ * effect any more, wherever it may still be on its way. */
+static bool resolve(const rt_pg_server *server, PGconn *conn, uint64_t batch_no, bool *durable) {
     rt_pg_args args = {0};
-    rt_pg_arg_i64(&args, s->node);
+    rt_pg_arg_i64(&args, server->node);
     rt_pg_arg_i64(&args, (int64_t)batch_no);
     const char *const values[] = {args.bytes.ptr, args.bytes.ptr + args.at[1]};
     const int lengths[] = {8, 8};
     const int formats[] = {1, 1};
-    PGresult *r = PQexecParams(conn, s->texts[RT_SQL_FENCE], 2, args.types, values, lengths, formats, 1);
+    PGresult *r = PQexecParams(conn, server->texts[RT_SQL_FENCE], 2, args.types, values, lengths, formats, 1);
     const bool good = PQresultStatus(r) == PGRES_TUPLES_OK && PQntuples(r) == 1;
     if (good) *durable = (uint64_t)rt_pg_read_i64(r, 0, 0) == batch_no;
     PQclear(r);
@@ -81,18 +48,18 @@ static bool resolve(const rt_pg *s, PGconn *conn, uint64_t batch_no, bool *durab
 }
 
 /* One try; not holding the lock. */
-static PGconn *try_connect(const rt_pg *s, bool unsure, uint64_t unsure_no, bool *durable, rt_err *err) {
-    PGconn *conn = rt_pg_connect(s, s->url, err);
-    if (conn == NULL || !unsure || resolve(s, conn, unsure_no, durable)) return conn;
+static PGconn *try_connect(const rt_pg_server *server, bool unsure, uint64_t unsure_no, bool *durable,
+                           rt_err *err) {
+    PGconn *conn = rt_pg_connect(server, server->url, err);
+    if (conn == NULL || !unsure || resolve(server, conn, unsure_no, durable)) return conn;
     (void)rt_pg_fail(err, RT_E_UNAVAILABLE, PQerrorMessage(conn));
     PQfinish(conn);
     return NULL;
 }
 
-static void *link_loop(void *store) {
-    rt_pg *s = store;
-    rt_pg_link *l = &s->link;
-    rt_rng rng = rt_rng_seeded((uint64_t)s->node ^ (uint64_t)rt_boot_ms());
+static void *link_loop(void *link) {
+    rt_pg_link *l = link;
+    rt_rng rng = rt_rng_seeded((uint64_t)l->server->node ^ (uint64_t)rt_boot_ms());
     int64_t backoff_ms = BACKOFF_FIRST_MS;
     (void)pthread_mutex_lock(&l->lock);
     while (!l->stop) {
@@ -105,14 +72,15 @@ static void *link_loop(void *store) {
         bool durable = false;
         rt_err why;
         (void)pthread_mutex_unlock(&l->lock);
-        PGconn *conn = try_connect(s, unsure, unsure_no, &durable, &why);
+        PGconn *conn = try_connect(l->server, unsure, unsure_no, &durable, &why);
         const bool session = conn != NULL && rt_pg_has_session(conn);
         (void)pthread_mutex_lock(&l->lock);
         if (conn == NULL) {
             l->why = why;
             // Nodes that lost the same server do not come back all at once.
             wait_changed(l, backoff_ms / 2 + (int64_t)rt_rng_below(&rng, (uint64_t)backoff_ms));
-            backoff_ms = backoff_ms * 2 < RT_PG_TROUBLE_BACKOFF_MS ? backoff_ms * 2 : RT_PG_TROUBLE_BACKOFF_MS;
+            backoff_ms *= 2;
+            if (backoff_ms > RT_PG_TROUBLE_BACKOFF_MS) backoff_ms = RT_PG_TROUBLE_BACKOFF_MS;
             continue;
         }
         backoff_ms = BACKOFF_FIRST_MS;
@@ -122,7 +90,7 @@ static void *link_loop(void *store) {
         l->durable = durable;
         l->unsure = false;
         atomic_store(&l->up, true);
-        rt_pg_wake(s);
+        rt_pg_wake(l);
     }
     (void)pthread_mutex_unlock(&l->lock);
     return NULL;
@@ -130,9 +98,8 @@ static void *link_loop(void *store) {
 
 /* ---- for the engine ------------------------------------------------------------------------------------ */
 
-void rt_pg_link_lost(rt_pg *s, uint64_t unsure_no, const rt_err *why) {
-    rt_pg_link *l = &s->link;
-    rt_pg_pipe_close(&s->pipe);
+void rt_pg_link_lost(rt_pg_link *l, uint64_t unsure_no, const rt_err *why) {
+    rt_pg_pipe_close(l->pipe);
     (void)pthread_mutex_lock(&l->lock);
     atomic_store(&l->up, false);
     l->wanted = true;
@@ -145,14 +112,14 @@ void rt_pg_link_lost(rt_pg *s, uint64_t unsure_no, const rt_err *why) {
     (void)pthread_mutex_unlock(&l->lock);
 }
 
-static void watch(const rt_pg *s) {
+/* Without it what comes is seen at the next step. */
+static void watch(const rt_pg_link *l) {
     struct epoll_event event = {.events = EPOLLIN};
-    (void)epoll_ctl(s->base.fd, EPOLL_CTL_ADD, PQsocket(s->pipe.conn), &event); // without it: seen at the next step
+    (void)epoll_ctl(l->poll_fd, EPOLL_CTL_ADD, PQsocket(l->pipe->conn), &event);
 }
 
-bool rt_pg_link_ready(rt_pg *s, rt_err *err) {
-    if (s->pipe.conn != NULL) return true;
-    rt_pg_link *l = &s->link;
+bool rt_pg_link_ready(rt_pg_link *l, rt_err *err) {
+    if (l->pipe->conn != NULL) return true;
     (void)pthread_mutex_lock(&l->lock);
     PGconn *conn = l->fresh;
     l->fresh = NULL;
@@ -164,19 +131,18 @@ bool rt_pg_link_ready(rt_pg *s, rt_err *err) {
         (void)rt_fail(err, RT_E_UNAVAILABLE, 0, "%s", why.msg);
         return false;
     }
-    if (rt_pg_pipe_open(&s->pipe, conn, s->texts, session)) {
-        watch(s);
+    if (rt_pg_pipe_open(l->pipe, conn, l->server->texts, session)) {
+        watch(l);
         return true;
     }
     rt_err broken;
     (void)rt_pg_fail(&broken, RT_E_UNAVAILABLE, "a new connection cannot be used");
-    rt_pg_link_lost(s, 0, &broken);
+    rt_pg_link_lost(l, 0, &broken);
     if (err != NULL) *err = broken;
     return false;
 }
 
-bool rt_pg_link_resolved(rt_pg *s, bool *durable) {
-    rt_pg_link *l = &s->link;
+bool rt_pg_link_resolved(rt_pg_link *l, bool *durable) {
     (void)pthread_mutex_lock(&l->lock);
     const bool told = l->told;
     l->told = false;
@@ -185,16 +151,17 @@ bool rt_pg_link_resolved(rt_pg *s, bool *durable) {
     return told;
 }
 
-void rt_pg_link_why(rt_pg *s, rt_err *why) {
-    (void)pthread_mutex_lock(&s->link.lock);
-    *why = s->link.why;
-    (void)pthread_mutex_unlock(&s->link.lock);
+void rt_pg_link_why(rt_pg_link *l, rt_err *why) {
+    (void)pthread_mutex_lock(&l->lock);
+    *why = l->why;
+    (void)pthread_mutex_unlock(&l->lock);
 }
 
 /* ---- opening and closing ------------------------------------------------------------------------------- */
 
-rt_code rt_pg_link_init(rt_pg *s, rt_err *err) {
-    rt_pg_link *l = &s->link;
+rt_code rt_pg_link_init(rt_pg_link *l, const rt_pg_server *server, rt_pg_pipe *pipe, rt_err *err) {
+    l->server = server;
+    l->pipe = pipe;
     (void)pthread_mutex_init(&l->lock, NULL);
     pthread_condattr_t attr;
     (void)pthread_condattr_init(&attr);
@@ -202,41 +169,37 @@ rt_code rt_pg_link_init(rt_pg *s, rt_err *err) {
     (void)pthread_cond_init(&l->changed, &attr);
     (void)pthread_condattr_destroy(&attr);
     l->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    l->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    l->shout_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    s->base.fd = epoll_create1(EPOLL_CLOEXEC);
+    l->poll_fd = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event event = {.events = EPOLLIN};
-    if (l->wake_fd < 0 || l->stop_fd < 0 || l->shout_fd < 0 || s->base.fd < 0 ||
-        epoll_ctl(s->base.fd, EPOLL_CTL_ADD, l->wake_fd, &event) != 0)
-        return rt_fail(err, RT_E_IO, errno, "descriptors for PostgreSQL");
-    return RT_OK;
+    if (l->wake_fd >= 0 && l->poll_fd >= 0 && epoll_ctl(l->poll_fd, EPOLL_CTL_ADD, l->wake_fd, &event) == 0)
+        return RT_OK;
+    return rt_fail(err, RT_E_IO, errno, "descriptors for PostgreSQL");
 }
 
-rt_code rt_pg_link_start(rt_pg *s, rt_err *err) {
-    rt_pg_link *l = &s->link;
-    int rc = pthread_create(&l->thread, NULL, link_loop, s);
+rt_code rt_pg_link_start(rt_pg_link *l, PGconn *first, rt_err *err) {
+    l->fresh = first;
+    l->session = rt_pg_has_session(first);
+    l->wanted = true;
+    atomic_store(&l->up, true);
+    const int rc = pthread_create(&l->thread, NULL, link_loop, l);
     l->started = rc == 0;
-    if (rc == 0) rc = pthread_create(&l->listener, NULL, rt_pg_listen, s);
-    l->listening = rc == 0;
     return rc == 0 ? RT_OK : rt_fail(err, RT_E_IO, rc, "threads for PostgreSQL: %s", strerror(rc));
 }
 
-void rt_pg_link_close(rt_pg *s) {
-    rt_pg_link *l = &s->link;
+void rt_pg_link_stop(rt_pg_link *l) {
     (void)pthread_mutex_lock(&l->lock);
     l->stop = true;
     (void)pthread_cond_broadcast(&l->changed);
     (void)pthread_mutex_unlock(&l->lock);
-    const uint64_t one = 1;
-    if (l->stop_fd >= 0) (void)!write(l->stop_fd, &one, sizeof one);
+}
+
+void rt_pg_link_close(rt_pg_link *l) {
+    rt_pg_link_stop(l);
     if (l->started) (void)pthread_join(l->thread, NULL);
-    if (l->listening) (void)pthread_join(l->listener, NULL);
     PQfinish(l->fresh);
-    rt_pg_pipe_close(&s->pipe);
+    rt_pg_pipe_close(l->pipe);
     if (l->wake_fd >= 0) (void)close(l->wake_fd);
-    if (l->stop_fd >= 0) (void)close(l->stop_fd);
-    if (l->shout_fd >= 0) (void)close(l->shout_fd);
-    if (s->base.fd >= 0) (void)close(s->base.fd);
+    if (l->poll_fd >= 0) (void)close(l->poll_fd);
     (void)pthread_cond_destroy(&l->changed);
     (void)pthread_mutex_destroy(&l->lock);
 }

@@ -1,44 +1,8 @@
-/* load.c: everything that the batch's view did not know, in one round trip. */
-#include <stdlib.h>
-#include <string.h>
+#include "store/postgres/load.h"
 
-#include "os/clock.h"
-#include "store/postgres/inside.h"
-
-/* ---- the transaction ----------------------------------------------------------------------------------- */
-
-static rt_code take_clock(void *ctx, const PGresult *rows) {
-    rt_pg *s = ctx;
-    if (PQntuples(rows) != 1) return RT_E_CORRUPT;
-    rt_pg_clock_note(&s->clock, s->sent_ms, rt_boot_ms(), rt_pg_read_i64(rows, 0, 0));
-    return RT_OK;
-}
-
-void rt_pg_begin(rt_pg *s) {
-    if (s->batch.in_txn) return;
-    s->batch.in_txn = true;
-    s->sent_ms = rt_boot_ms();
-    rt_pg_send(&s->pipe, RT_SQL_BEGIN, NULL, NULL, NULL);
-    rt_pg_send(&s->pipe, RT_SQL_SETTINGS, NULL, take_clock, s);
-    rt_pg_turn_ask(s);
-}
-
-void rt_pg_batch_break(rt_pg *s, const rt_err *why) {
-    if (s->batch.broken) return;
-    s->batch.broken = true;
-    s->batch.why = *why;
-}
-
-rt_code rt_pg_finish(rt_pg *s) {
-    rt_pg_end(&s->pipe, s->statement_ms);
-    rt_pg_wait(&s->pipe);
-    if (s->pipe.code == RT_OK && !s->pipe.broken) return RT_OK;
-    rt_pg_batch_break(s, &s->pipe.err);
-    if (s->pipe.broken) rt_pg_link_lost(s, 0, &s->pipe.err);
-    return s->batch.why.code;
-}
-
-/* ---- records ------------------------------------------------------------------------------------------- */
+#include "store/postgres/list.h"
+#include "store/postgres/take.h"
+#include "store/postgres/txn.h"
 
 typedef struct taking {
     rt_pg *store;
@@ -71,12 +35,6 @@ static bool send_wanted(rt_pg *s, rt_pg_part part, taking *t) {
     return true;
 }
 
-void rt_pg_settle_absent(rt_pg_record *r) {
-    r->known = true;
-    r->there = r->part == RT_PG_COUNTERS; // no row, no jobs
-    if (r->part == RT_PG_COUNTERS) r->sums = r->more_sums;
-}
-
 /* What was asked for and did not come is not there. */
 static void settle_wanted(rt_pg_batch *b, bool good) {
     for (int part = 0; part < RT_PG_PART_COUNT; part++) {
@@ -97,15 +55,16 @@ rt_code rt_pg_load(rt_pg *s, rt_err *err) {
     size_t wanted = b->lists_wanted;
     for (int part = 0; part < RT_PG_PART_COUNT; part++) wanted += b->wanted[part].count;
     if (wanted == 0) return RT_OK;
-    if (!b->in_txn) rt_pg_habits_want(s);
+    if (!b->in_txn) rt_pg_habits_want(&s->habits, b);
     taking takings[RT_PG_PART_COUNT];
     rt_pg_begin(s);
     bool good = true;
-    for (int part = 0; part < RT_PG_PART_COUNT; part++) good = send_wanted(s, (rt_pg_part)part, &takings[part]) && good;
+    for (int part = 0; part < RT_PG_PART_COUNT; part++)
+        good = send_wanted(s, (rt_pg_part)part, &takings[part]) && good;
     for (rt_pg_list *l = b->lists; l != NULL; l = l->next) {
         if (l->wanted) rt_pg_list_send(s, l);
     }
-    if (rt_pg_numbers_low(&s->numbers)) rt_pg_numbers_send(s);
+    if (rt_pg_numbers_low(&s->numbers)) rt_pg_numbers_send(&s->numbers, &s->pipe, &s->args);
     rt_code code = rt_pg_finish(s);
     if (code == RT_OK && !good) code = rt_fail(&b->why, RT_E_NOMEM, 0, "records");
     settle_wanted(b, code == RT_OK);

@@ -1,9 +1,11 @@
-/* tidy.c: history is kept within its bounds, oldest first; with the last event of a job that is done goes the job. Several
- * nodes share the work: each passes over what another has locked. */
+#include "store/postgres/tidy.h"
+
 #include <stdlib.h>
 
 #include "os/clock.h"
-#include "store/postgres/inside.h"
+#include "store/postgres/flush.h"
+#include "store/postgres/node/sums.h"
+#include "store/postgres/txn.h"
 
 enum {
     LOOK_AGAIN_MS = 10000, /* others add to it too */
@@ -44,11 +46,10 @@ static rt_code take_oldest(void *ctx, const PGresult *rows) {
 
 static rt_code forget_jobs(void *ctx, const PGresult *rows) {
     rt_pg *s = ctx;
-    rt_err unused;
     const int gone = PQntuples(rows);
     for (int i = 0; i < gone; i++) {
         const rt_job was = {.queue = (rt_id)rt_pg_read_i64(rows, i, 1), .state = RT_JOB_DONE};
-        if (rt_pg_count(s, &was, NULL, &unused) != RT_OK) return RT_E_NOMEM;
+        if (!rt_pg_count(&s->batch, &was, NULL)) return RT_E_NOMEM;
         rt_pg_record *r = rt_pg_find(&s->batch, RT_PG_JOBS, (rt_id)rt_pg_read_i64(rows, i, 0));
         if (r == NULL) continue;
         r->there = false;
@@ -58,7 +59,6 @@ static rt_code forget_jobs(void *ctx, const PGresult *rows) {
 }
 
 static rt_code drop(rt_pg *s, const oldest *o) {
-    rt_err unused;
     rt_pg_args_clear(&s->args);
     rt_pg_arg_i64s(&s->args, o->seqs, o->count);
     rt_pg_send(&s->pipe, RT_SQL_TIDY_EVENTS, &s->args, NULL, NULL);
@@ -67,7 +67,9 @@ static rt_code drop(rt_pg *s, const oldest *o) {
     rt_pg_arg_i64s(&s->args, o->seqs, o->count);
     rt_pg_send(&s->pipe, RT_SQL_TIDY_JOBS, &s->args, forget_jobs, s);
     const rt_code code = rt_pg_finish(s);
-    return code == RT_OK ? rt_pg_count_events(s, -(int64_t)o->count, &unused) : code;
+    if (code != RT_OK) return code;
+    s->history.count -= o->count;
+    return rt_pg_count_events(&s->batch, -(int64_t)o->count) ? RT_OK : RT_E_NOMEM;
 }
 
 /* Nothing can be over yet, as far as we know. */
@@ -78,8 +80,8 @@ static bool may_wait(const rt_pg *s, int64_t now_ms) {
     return !too_many && h->oldest_ms > now_ms - s->retention.age_ms;
 }
 
-/* What was dropped stays in the index until the next vacuum: it is not passed over each time. Others may be late with
- * smaller numbers, so now and then it is. */
+/* What was dropped stays in the index until the next vacuum: it is not passed over each time. Others may be
+ * late with smaller numbers, so now and then it is. */
 static int64_t gone_seq(rt_pg_history *h) {
     if (h->looked && rt_mono_ms() - h->gone_ms < LOOK_AGAIN_MS) return h->gone_seq;
     h->gone_ms = rt_mono_ms();

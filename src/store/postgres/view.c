@@ -1,10 +1,8 @@
-/* view.c: readers' views: a transaction with a snapshot on a connection of their own. */
-#include <errno.h>
-#include <stdlib.h>
+#include "store/postgres/view.h"
+
 #include <time.h>
 
-#include "os/clock.h"
-#include "store/postgres/inside.h"
+enum { WAIT_MS = 2000 /* for a connection, before a view is refused */ };
 
 static rt_pg_view *view_of(rt_view *v) { return (rt_pg_view *)v; }
 
@@ -42,7 +40,8 @@ static rt_code list_jobs(rt_view *v, const rt_job_range *range, rt_each_job *eac
     return rt_pg_page_jobs(&view_of(v)->reader, range, each, ctx);
 }
 
-static rt_code list_docs(rt_view *v, rt_doc_kind kind, rt_str prefix, rt_str after, rt_each_doc *each, void *ctx) {
+static rt_code list_docs(rt_view *v, rt_doc_kind kind, rt_str prefix, rt_str after, rt_each_doc *each,
+                         void *ctx) {
     return rt_pg_page_docs(&view_of(v)->reader, kind, prefix, after, each, ctx);
 }
 
@@ -73,7 +72,7 @@ static rt_code list_wakes(rt_view *v, rt_id after_queue, rt_each_wake *each, voi
 /* ---- opening and closing ------------------------------------------------------------------------------- */
 
 static void give_back(rt_pg_view *v) {
-    rt_pg_views *views = &v->store->views;
+    rt_pg_views *views = v->views;
     (void)pthread_mutex_lock(&views->lock);
     v->is_open = false;
     (void)pthread_cond_signal(&views->closed);
@@ -85,7 +84,7 @@ static void close_view(rt_view *view) {
     if (!v->pipe.broken) { // nobody waits for that; the next one who gets it does
         rt_pg_wait(&v->pipe);
         rt_pg_send(&v->pipe, RT_SQL_ROLLBACK, NULL, NULL, NULL);
-        rt_pg_end(&v->pipe, v->store->statement_ms);
+        rt_pg_end(&v->pipe, v->views->server->statement_ms);
         (void)rt_pg_step(&v->pipe);
     }
     if (v->pipe.broken) rt_pg_pipe_close(&v->pipe);
@@ -127,7 +126,7 @@ static rt_pg_view *free_slot(rt_pg_views *views) {
 static rt_code take_slot(rt_pg_views *views, rt_pg_view **out, rt_err *err) {
     struct timespec until;
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += RT_PG_VIEW_WAIT_MS / 1000;
+    until.tv_sec += WAIT_MS / 1000;
     (void)pthread_mutex_lock(&views->lock);
     rt_pg_view *v = free_slot(views);
     int rc = 0;
@@ -137,15 +136,17 @@ static rt_code take_slot(rt_pg_views *views, rt_pg_view **out, rt_err *err) {
     }
     if (v != NULL) v->is_open = true;
     (void)pthread_mutex_unlock(&views->lock);
-    if (v == NULL) return rt_fail(err, RT_E_UNAVAILABLE, 0, "all %u connections for reading are busy", views->max);
+    if (v == NULL)
+        return rt_fail(err, RT_E_UNAVAILABLE, 0, "all %u connections for reading are busy", views->max);
     *out = v;
     return RT_OK;
 }
 
 static bool connect_view(rt_pg_view *v, rt_err *err) {
-    PGconn *conn = rt_pg_connect(v->store, v->store->url, err);
+    const rt_pg_server *server = v->views->server;
+    PGconn *conn = rt_pg_connect(server, server->url, err);
     if (conn == NULL) return false;
-    if (rt_pg_pipe_open(&v->pipe, conn, v->store->texts, rt_pg_has_session(conn))) return true;
+    if (rt_pg_pipe_open(&v->pipe, conn, server->texts, rt_pg_has_session(conn))) return true;
     (void)rt_pg_fail(err, RT_E_UNAVAILABLE, "a connection cannot be used");
     return false;
 }
@@ -156,19 +157,19 @@ static bool begin(rt_pg_view *v) {
     if (v->pipe.broken) return false;
     rt_pg_send(&v->pipe, RT_SQL_BEGIN_READ, NULL, NULL, NULL);
     rt_pg_send(&v->pipe, RT_SQL_SETTINGS, NULL, NULL, NULL);
-    rt_pg_end(&v->pipe, v->store->statement_ms);
+    rt_pg_end(&v->pipe, v->views->server->statement_ms);
     rt_pg_wait(&v->pipe);
     return v->pipe.code == RT_OK && !v->pipe.broken;
 }
 
-rt_code rt_pg_view_open(rt_pg *s, rt_view **out, rt_err *err) {
+rt_code rt_pg_view_open(rt_pg_views *views, rt_view **out, rt_err *err) {
     rt_err why;
-    if (!atomic_load(&s->link.up)) { // no need to find out once more
-        rt_pg_link_why(s, &why);
+    if (!atomic_load(&views->link->up)) { // no need to find out once more
+        rt_pg_link_why(views->link, &why);
         return rt_fail(err, RT_E_UNAVAILABLE, 0, "%s", why.msg);
     }
     rt_pg_view *v = NULL;
-    const rt_code code = take_slot(&s->views, &v, err);
+    const rt_code code = take_slot(views, &v, err);
     if (code != RT_OK) return code;
     bool good = v->pipe.conn != NULL && begin(v); // a connection of before may have died meanwhile
     if (!good) {
@@ -188,8 +189,11 @@ rt_code rt_pg_view_open(rt_pg *s, rt_view **out, rt_err *err) {
     return RT_E_UNAVAILABLE;
 }
 
-rt_code rt_pg_views_init(rt_pg *s, rt_err *err) {
-    rt_pg_views *views = &s->views;
+rt_code rt_pg_views_init(rt_pg_views *views, uint32_t max, const rt_pg_server *server, rt_pg_link *link,
+                         rt_err *err) {
+    views->max = max;
+    views->server = server;
+    views->link = link;
     const int rc = pthread_mutex_init(&views->lock, NULL);
     if (rc != 0) return rt_fail(err, RT_E_NOMEM, rc, "mutex of the views");
     pthread_condattr_t attr;
@@ -199,14 +203,13 @@ rt_code rt_pg_views_init(rt_pg *s, rt_err *err) {
     (void)pthread_condattr_destroy(&attr);
     for (uint32_t i = 0; i < RT_PG_VIEWS_MAX; i++) {
         rt_pg_view *v = &views->slots[i];
-        *v = (rt_pg_view){.base.ops = &VIEW_OPS, .store = s};
-        v->reader = (rt_pg_reader){.pipe = &v->pipe, .arena = &v->arena, .within_ms = s->statement_ms};
+        *v = (rt_pg_view){.base.ops = &VIEW_OPS, .views = views};
+        v->reader = (rt_pg_reader){.pipe = &v->pipe, .arena = &v->arena, .within_ms = server->statement_ms};
     }
     return RT_OK;
 }
 
-void rt_pg_views_deinit(rt_pg *s) {
-    rt_pg_views *views = &s->views;
+void rt_pg_views_deinit(rt_pg_views *views) {
     for (uint32_t i = 0; i < RT_PG_VIEWS_MAX; i++) {
         rt_pg_view *v = &views->slots[i];
         RT_ASSERT(!v->is_open);

@@ -1,18 +1,18 @@
-/* sql.c: what is asked of the database. Nothing in here that CockroachDB or YugabyteDB could not run, but for the
- * planner's settings and turns, which they do without.
+/* sql.c: what is asked of the database. Nothing in here that CockroachDB or YugabyteDB could not run, but for
+ * the planner's settings and turns, which they do without.
  *
- * Writes are array-valued: one statement for all records of a kind, sorted by key, so that nodes take their locks in
- * one order. A statement that meets fewer rows than it was given divides by zero: that ends the transaction in the
- * middle of its pipeline, without another round trip to ask how it went. */
-#include "store/postgres/sql.h"
+ * Writes are array-valued: one statement for all records of a kind, sorted by key, so that nodes take their
+ * locks in one order. A statement that meets fewer rows than it was given divides by zero: that ends the
+ * transaction in the middle of its pipeline, without another round trip to ask how it went. */
+#include "store/postgres/wire/sql.h"
 
 #define DUE_INDEX "(state = 2 OR (state = 4 AND (flags & 1) = 0))"
 #define ALL_INDEX "(state IN (2, 3, 4) AND (flags & 1) = 1)"
 #define ALL_MET "SELECT 1 / (CASE WHEN count(*) = array_length($1, 1) THEN 1 ELSE 0 END) "
 #define PATIENCE_MS "'2000'"
 #define TURN(lock) \
-    "SELECT set_config('lock_timeout', '1000', true), " lock "(1920234340, 'retryd_jobs'::regclass::oid::integer), " \
-    "set_config('lock_timeout', " PATIENCE_MS ", true)"
+    "SELECT set_config('lock_timeout', '1000', true), " lock \
+    "(1920234340, 'retryd_jobs'::regclass::oid::integer), set_config('lock_timeout', " PATIENCE_MS ", true)"
 #define CLOCK_MS "floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 
 static const char *type_name(Oid type) {
@@ -31,17 +31,23 @@ static void add_names(rt_buf *b, const rt_pg_table *t, int first, int count, con
         rt_buf_addf(b, "%s%s%s", i == first ? "" : ", ", before, t->columns[i].name);
 }
 
+static void add_array(rt_buf *b, const rt_pg_table *t, int column) {
+    const char *type = type_name(t->columns[column].type);
+    rt_buf_addf(b, "%s$%d::%s[]", column == 0 ? "" : ", ", column + 1, type);
+}
+
 /* "unnest($1::bigint[], …) AS u(id, …)": the first `count` columns. */
 static void add_unnest(rt_buf *b, const rt_pg_table *t, int count) {
     rt_buf_addf(b, "unnest(");
-    for (int i = 0; i < count; i++) rt_buf_addf(b, "%s$%d::%s[]", i == 0 ? "" : ", ", i + 1, type_name(t->columns[i].type));
+    for (int i = 0; i < count; i++) add_array(b, t, i);
     rt_buf_addf(b, ") AS u(");
     add_names(b, t, 0, count, "");
     rt_buf_addf(b, ")");
 }
 
-/* PostgreSQL finds the n-th element of an array at once where all are of one size. So only keys and what has no fixed size
- * is unnested, which costs a stored row for each array and element; the rest is looked up by the row's number. */
+/* PostgreSQL finds the n-th element of an array at once where all are of one size. So only keys and what has
+ * no fixed size is unnested, which costs a stored row for each array and element; the rest is looked up by
+ * the row's number. */
 static bool is_unnested(const rt_pg_table *t, int column) {
     const Oid type = t->columns[column].type;
     return column < t->keys_count || type == RT_OID_BYTEA || type == RT_OID_TEXT;
@@ -51,7 +57,7 @@ static bool is_unnested(const rt_pg_table *t, int column) {
 static void add_rows(rt_buf *b, const rt_pg_table *t, int count) {
     rt_buf_addf(b, "unnest(");
     for (int i = 0; i < count; i++) {
-        if (is_unnested(t, i)) rt_buf_addf(b, "%s$%d::%s[]", i == 0 ? "" : ", ", i + 1, type_name(t->columns[i].type));
+        if (is_unnested(t, i)) add_array(b, t, i);
     }
     rt_buf_addf(b, ") WITH ORDINALITY AS u(");
     for (int i = 0; i < count; i++) {
@@ -108,7 +114,8 @@ static void make_update(rt_buf *b, const rt_pg_table *t) {
     add_rows(b, t, t->columns_count);
     rt_buf_addf(b, " WHERE ");
     add_same_key(b, t);
-    rt_buf_addf(b, " AND t.version = ($%d::bigint[])[u.n] RETURNING 1) " ALL_MET "FROM w", t->columns_count + 1);
+    rt_buf_addf(b, " AND t.version = ($%d::bigint[])[u.n] RETURNING 1) " ALL_MET "FROM w",
+                t->columns_count + 1);
 }
 
 /* Parameters: the key's columns, then the versions as they were. */
@@ -174,14 +181,16 @@ static void make_part(rt_buf *b, rt_pg_part part, rt_sql_verb verb) {
 
 /* ---- listings ------------------------------------------------------------------------------------------ */
 
-/* All take the same parameters: $1 queue, $2 after, $3 what comes before it in the order, $4 until, $5 hash to skip,
- * $6 how many. The conditions repeat those of the partial indexes word by word, so that the planner sees it. */
+/* All take the same parameters: $1 queue, $2 after, $3 what comes before it in the order, $4 until, $5 hash
+ * to skip, $6 how many. The conditions repeat those of the partial indexes word by word, so that the planner
+ * sees it. */
 static const struct {
     enum rt_sql number;
     const char *condition;
 } JOB_LISTS[] = {
     {RT_SQL_READY, "state = 1 AND id > $2 ORDER BY id"},
-    {RT_SQL_DUE, DUE_INDEX " AND queue = $1 AND due_ms <= $4 AND (due_ms, id) > ($3, $2) ORDER BY due_ms, id"},
+    {RT_SQL_DUE, DUE_INDEX " AND queue = $1 AND due_ms <= $4 AND (due_ms, id) > ($3, $2) "
+     "ORDER BY due_ms, id"},
     {RT_SQL_FREE, "state = 3 AND queue = $1 AND id > $2 AND ($5 = 0 OR key_hash <> $5) ORDER BY id"},
     {RT_SQL_ALL, ALL_INDEX " AND queue = $1 AND id > $2 ORDER BY id"},
     {RT_SQL_ALL_BACK, ALL_INDEX " AND queue = $1 AND id < $2 ORDER BY id DESC"},
@@ -226,15 +235,16 @@ static const struct {
      "SELECT count(*) FROM (SELECT 1 FROM unnest($1::smallint[], $2::bytea[]) AS u(kind, name) "
      "JOIN retryd_documents t ON t.kind = u.kind AND t.name = u.name FOR UPDATE OF t) AS w"},
     {RT_SQL_BODIES_END,
-     "WITH w AS (DELETE FROM retryd_bodies WHERE id = ANY($1::bigint[]) AND users = 1 RETURNING 1) " ALL_MET "FROM w"},
+     "WITH w AS (DELETE FROM retryd_bodies WHERE id = ANY($1::bigint[]) AND users = 1 RETURNING 1) "
+     ALL_MET "FROM w"},
     {RT_SQL_BODIES_LOCK,
      ALL_MET "FROM (SELECT id FROM retryd_bodies WHERE id = ANY($1::bigint[]) ORDER BY id FOR UPDATE) AS w"},
     {RT_SQL_BODIES_DROP,
      "DELETE FROM retryd_bodies t USING unnest($1::bigint[], $2::bigint[]) AS u(id, more) "
      "WHERE t.id = u.id AND t.users + u.more <= 0"},
     {RT_SQL_BODIES_COUNT,
-     "UPDATE retryd_bodies t SET users = t.users + u.more FROM unnest($1::bigint[], $2::bigint[]) AS u(id, more) "
-     "WHERE t.id = u.id"},
+     "UPDATE retryd_bodies t SET users = t.users + u.more "
+     "FROM unnest($1::bigint[], $2::bigint[]) AS u(id, more) WHERE t.id = u.id"},
     {RT_SQL_NODE,
      "WITH w AS (INSERT INTO retryd_nodes AS n (node, batch, fence, seen_ms) "
      "VALUES ($1::bigint, $2::bigint, 0, " CLOCK_MS ") ON CONFLICT (node) DO UPDATE "
@@ -264,8 +274,8 @@ static const struct {
      "(SELECT until_ms, 1::smallint, id, 0::smallint, ''::bytea FROM retryd_leases "
      "WHERE until_ms > 0 AND until_ms <= $1::bigint ORDER BY until_ms, id LIMIT $2::integer) UNION ALL "
      "(SELECT expires_ms, 2::smallint, 0::bigint, kind, name FROM retryd_documents "
-     "WHERE expires_ms > 0 AND expires_ms <= $1::bigint ORDER BY expires_ms, kind, name LIMIT $2::integer)) AS e "
-     "ORDER BY at_ms, what, id, kind, name LIMIT $2::integer"},
+     "WHERE expires_ms > 0 AND expires_ms <= $1::bigint ORDER BY expires_ms, kind, name "
+     "LIMIT $2::integer)) AS e ORDER BY at_ms, what, id, kind, name LIMIT $2::integer"},
     {RT_SQL_WAKES, // one step of the index a queue, however many jobs it has
      "WITH RECURSIVE w(queue, due_ms, n) AS ("
      "(SELECT queue, due_ms, 1 FROM retryd_jobs WHERE " DUE_INDEX " AND queue > $1::bigint "
@@ -276,8 +286,9 @@ static const struct {
 };
 
 const char *const RT_SQL_PLANNER[RT_SQL_PLANNER_COUNT][2] = {
-    {"enable_hashjoin", "off"}, {"enable_mergejoin", "off"}, {"enable_seqscan", "off"}, {"enable_bitmapscan", "off"},
-    {"enable_sort", "off"},     {"jit", "off"},              {"plan_cache_mode", "force_generic_plan"},
+    {"enable_hashjoin", "off"},   {"enable_mergejoin", "off"}, {"enable_seqscan", "off"},
+    {"enable_bitmapscan", "off"}, {"enable_sort", "off"},      {"jit", "off"},
+    {"plan_cache_mode", "force_generic_plan"},
 };
 
 /* A node that is stopped with rows locked must not hold up the others: its session is ended. */

@@ -1,8 +1,8 @@
 /* columns.h: which field of a record is which column of its table, and how one becomes the other.
  *
  * Statements and their parameters are made from these tables, so that a field is named once. */
-#ifndef RT_STORE_POSTGRES_COLUMNS_H
-#define RT_STORE_POSTGRES_COLUMNS_H
+#ifndef RT_STORE_POSTGRES_WIRE_COLUMNS_H
+#define RT_STORE_POSTGRES_WIRE_COLUMNS_H
 #include <libpq-fe.h>
 
 #include "base/arena.h"
@@ -66,6 +66,8 @@ enum { RT_PG_COLUMNS_MAX = 24 };
 
 extern const rt_pg_table RT_PG_TABLES[RT_PG_PART_COUNT];
 
+rt_counts rt_pg_counts_of(const rt_pg_sums *sums);
+
 /* ---- parameters of a statement ------------------------------------------------------------------------- */
 
 /* Built in order, sent in binary. All zero is empty and ready; its memory is kept over rt_pg_args_clear. */
@@ -89,8 +91,8 @@ void rt_pg_arg_column(rt_pg_args *a, const rt_pg_column *column, const void *con
 
 /* ---- rows ---------------------------------------------------------------------------------------------- */
 
-/* Fills *record from the columns of `table` that begin at `first` of row `row`; bytes are copied into `arena`.
- * False: out of memory, or not what the table says. */
+/* Fills *record from the columns of `table` that begin at `first` of row `row`; bytes are copied into
+ * `arena`. False: out of memory, or not what the table says. */
 bool rt_pg_read_row(const rt_pg_table *table, const PGresult *rows, int row, int first, rt_arena *arena,
                     void *record);
 int64_t rt_pg_read_i64(const PGresult *rows, int row, int column); /* of any width; NULL reads as 0 */

@@ -1,4 +1,4 @@
-#include "store/postgres/pipe.h"
+#include "store/postgres/wire/pipe.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -28,7 +28,8 @@ static bool is_one_of(const char *sqlstate, const char *const *list, size_t coun
 }
 #define IS_ONE_OF(sqlstate, list) is_one_of(sqlstate, list, sizeof(list) / sizeof((list)[0]))
 
-/* Another writer was there: our own check (division by zero), unique key, serialization, deadlock, lock timeout. */
+/* Another writer was there: our own check (division by zero), unique key, serialization, deadlock, lock
+ * timeout. */
 static const char *const CONFLICTS[] = {"22012", "23505", "40001", "40P01", "55P03"};
 static const char *const FULL[] = {"53100"};
 /* The server goes away, has become a standby, or has ended a session that was idle for too long. */
@@ -118,7 +119,8 @@ static int bind_args(const rt_pg_args *args, bound *out) {
 static bool prepare(rt_pg_pipe *p, int number, const char *name, const rt_pg_args *args) {
     if (p->prepared[number] != NOT_PREPARED) return true;
     const int count = args == NULL ? 0 : args->count;
-    if (PQsendPrepare(p->conn, name, p->texts[number], count, args == NULL ? NULL : args->types) != 1) return false;
+    if (PQsendPrepare(p->conn, name, p->texts[number], count, args == NULL ? NULL : args->types) != 1)
+        return false;
     p->prepared[number] = PREPARE_SENT;
     return expect(p, (rt_pg_expected){.number = number, .prepares = number});
 }
@@ -139,8 +141,8 @@ void rt_pg_send(rt_pg_pipe *p, int number, const rt_pg_args *args, rt_pg_take *t
         sent = prepare(p, number, name, args) &&
                PQsendQueryPrepared(p->conn, name, count, b.values, b.lengths, b.formats, 1) == 1;
     } else {
-        sent = PQsendQueryParams(p->conn, p->texts[number], count, args == NULL ? NULL : args->types, b.values,
-                                 b.lengths, b.formats, 1) == 1;
+        sent = PQsendQueryParams(p->conn, p->texts[number], count, args == NULL ? NULL : args->types,
+                                 b.values, b.lengths, b.formats, 1) == 1;
     }
     if (!sent) break_off(p, PQerrorMessage(p->conn));
     else if (!expect(p, (rt_pg_expected){.take = take, .ctx = ctx, .number = number, .prepares = -1}))
@@ -177,7 +179,8 @@ static void take_result(rt_pg_pipe *p, const PGresult *r) {
     if (e->prepares >= 0) p->prepared[e->prepares] = PREPARED;
     if (e->take == NULL || status != PGRES_TUPLES_OK || p->code != RT_OK) return;
     const rt_code code = e->take(e->ctx, r);
-    if (code != RT_OK) p->code = rt_fail(&p->err, code, 0, "PostgreSQL: rows of %s cannot be used", p->texts[e->number]);
+    if (code != RT_OK)
+        p->code = rt_fail(&p->err, code, 0, "PostgreSQL: rows of %s cannot be used", p->texts[e->number]);
 }
 
 /* What was to be prepared behind a failure was not. */

@@ -1,30 +1,13 @@
-/* numbers.c: ids and event numbers, and the database's clock. */
+#include "store/postgres/node/numbers.h"
+
 #include "base/pack.h"
 #include "os/clock.h"
-#include "store/postgres/inside.h"
 
 enum {
+    BLOCK = 1024,    /* as the sequence counts, see schema.c */
     FRESH_MS = 1000, /* numbers that are kept for longer would be far behind those of other nodes */
-    LOW = RT_PG_NUMBERS_BLOCK / 2
+    LOW = BLOCK / 2
 };
-
-/* ---- clock --------------------------------------------------------------------------------------------- */
-
-void rt_pg_clock_note(rt_pg_clock *c, int64_t sent_boot_ms, int64_t received_boot_ms, int64_t server_ms) {
-    const long long most = server_ms - sent_boot_ms + 1; // the server's milliseconds were cut off
-    const long long least = server_ms - received_boot_ms;
-    const long long ahead = atomic_load(&c->ahead_ms);
-    if (!atomic_exchange(&c->known, true)) atomic_store(&c->ahead_ms, least);
-    else if (ahead < least) atomic_store(&c->ahead_ms, least);
-    else if (ahead > most) atomic_store(&c->ahead_ms, most);
-}
-
-int64_t rt_pg_clock_now(const rt_pg_clock *c) {
-    if (!atomic_load(&c->known)) return rt_wall_ms();
-    return rt_boot_ms() + (int64_t)atomic_load(&c->ahead_ms);
-}
-
-/* ---- numbers ------------------------------------------------------------------------------------------- */
 
 static uint64_t left(const rt_pg_numbers *n) {
     uint64_t sum = 0;
@@ -38,27 +21,26 @@ bool rt_pg_numbers_low(const rt_pg_numbers *n) {
 }
 
 static rt_code take_numbers(void *ctx, const PGresult *rows) {
-    rt_pg *s = ctx;
-    rt_pg_numbers *n = &s->numbers;
-    // What is left of the old ones is given up: later numbers shall be larger than those that others gave out before.
+    rt_pg_numbers *n = ctx;
+    // What is left of the old ones is given up: later numbers shall be larger than those that others gave out
+    // before.
     n->count = n->at = 0;
     for (int i = 0; i < PQntuples(rows) && n->count < RT_PG_BLOCKS_MAX; i++) {
         const uint64_t first = (uint64_t)rt_pg_read_i64(rows, i, 0);
         n->blocks[n->count].next = first;
-        n->blocks[n->count++].end = first + RT_PG_NUMBERS_BLOCK;
+        n->blocks[n->count++].end = first + BLOCK;
     }
     // Nodes that start one after the other do not meet in a row of sums.
-    if (n->fetched_ms == 0 && n->count > 0) s->slot = (int16_t)(n->blocks[0].next / RT_PG_NUMBERS_BLOCK % RT_PG_SLOTS);
+    if (n->fetched_ms == 0 && n->count > 0) n->slot = (int16_t)(n->blocks[0].next / BLOCK % RT_PG_SLOTS);
     n->fetched_ms = rt_mono_ms();
     return n->count > 0 ? RT_OK : RT_E_CORRUPT;
 }
 
-void rt_pg_numbers_send(rt_pg *s) {
-    rt_pg_numbers *n = &s->numbers;
-    while (n->wants < RT_PG_BLOCKS_MAX && n->wants * RT_PG_NUMBERS_BLOCK < 2 * (LOW + n->usual)) n->wants *= 2;
-    rt_pg_args_clear(&s->args);
-    rt_pg_arg_i32(&s->args, (int32_t)n->wants);
-    rt_pg_send(&s->pipe, RT_SQL_NUMBERS, &s->args, take_numbers, s);
+void rt_pg_numbers_send(rt_pg_numbers *n, rt_pg_pipe *pipe, rt_pg_args *args) {
+    while (n->wants < RT_PG_BLOCKS_MAX && n->wants * BLOCK < 2 * (LOW + n->usual)) n->wants *= 2;
+    rt_pg_args_clear(args);
+    rt_pg_arg_i32(args, (int32_t)n->wants);
+    rt_pg_send(pipe, RT_SQL_NUMBERS, args, take_numbers, n);
 }
 
 void rt_pg_numbers_seen(rt_pg_numbers *n, uint64_t number) {
@@ -91,7 +73,7 @@ bool rt_pg_starts_fresh(const rt_pg_numbers *n, rt_str name) {
     return (id & ~RT_PG_SEQUENCE_MASK) == RT_PG_HOME && rt_pg_is_fresh(n, id);
 }
 
-static bool next_of_blocks(rt_pg_numbers *n, uint64_t *out) {
+bool rt_pg_numbers_take(rt_pg_numbers *n, uint64_t *out) {
     for (; n->at < n->count; n->at++) {
         uint64_t *next = &n->blocks[n->at].next;
         if (*next < n->least) *next = n->least;
@@ -104,17 +86,12 @@ static bool next_of_blocks(rt_pg_numbers *n, uint64_t *out) {
     return false;
 }
 
-uint64_t rt_pg_number(rt_pg *s) {
-    rt_pg_numbers *n = &s->numbers;
-    uint64_t number;
-    if (next_of_blocks(n, &number)) return number;
-    // More than were fetched along with a load: a round trip of its own, and more of them the next time.
+void rt_pg_numbers_wants_more(rt_pg_numbers *n) {
     if (n->count > 0 && n->wants < RT_PG_BLOCKS_MAX) n->wants *= 2;
-    rt_err unused;
-    if (!s->batch.broken && rt_pg_ready(s, &unused)) {
-        rt_pg_numbers_send(s);
-        if (rt_pg_finish(s) == RT_OK && next_of_blocks(n, &number)) return number;
-    }
-    n->failed = true;
-    return ++n->least;
+}
+
+void rt_pg_numbers_next(rt_pg_numbers *n) {
+    n->given_count = 0;
+    n->usual = n->taken;
+    n->taken = 0;
 }

@@ -1,8 +1,6 @@
-/* habit.c: what batch after batch reads is fetched along with the first that a batch asks for: the type of an event, its
- * queue, their sums. A decision that comes upon them one after the other then waits for one round trip, not for three. */
-#include <string.h>
+#include "store/postgres/node/habit.h"
 
-#include "store/postgres/inside.h"
+#include <string.h>
 
 enum { LONG_AGO = 8 /* batches */, OFTEN = 2 };
 
@@ -55,16 +53,15 @@ void rt_pg_habit_note(rt_pg_habits *all, rt_pg_record *r) {
     h->seen = all->batch;
 }
 
-void rt_pg_habits_want(rt_pg *s) {
-    const rt_pg_habits *all = &s->habits;
+void rt_pg_habits_want(const rt_pg_habits *all, rt_pg_batch *b) {
     for (size_t i = 0; i < RT_PG_HABITS; i++) {
         const rt_pg_habit *h = &all->of[i];
         if (worth(all, h) < OFTEN) continue;
         const rt_str name = {.ptr = h->name, .len = h->name_len};
-        rt_pg_record *r = h->part == RT_PG_DOCS ? rt_pg_know_doc(&s->batch, h->kind, name)
-                                                : rt_pg_know(&s->batch, h->part, h->key);
+        rt_pg_record *r =
+            h->part == RT_PG_DOCS ? rt_pg_know_doc(b, h->kind, name) : rt_pg_know(b, h->part, h->key);
         // Without memory for it, it is asked for when it is needed.
-        if (r != NULL && !r->known) (void)rt_pg_want(&s->batch, r);
+        if (r != NULL && !r->known) (void)rt_pg_want(b, r);
     }
 }
 

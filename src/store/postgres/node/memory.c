@@ -1,11 +1,4 @@
-/* memory.c: what this node has claimed or started, as it wrote it last. Whoever holds a job comes back to the same node to
- * end it, more often than not: the job, its lease and how many use its body need not be read again.
- *
- * It is no more than a guess, for others write too. What a batch recalls is compared at its commit, written or only read,
- * and leaves the memory when it is recalled: a batch that ends in conflict reads everything when it is decided again. */
-#include <string.h>
-
-#include "store/postgres/inside.h"
+#include "store/postgres/node/memory.h"
 
 enum { GENERATION_MAX = 4096 }; /* records; of the older of two generations all are forgotten at once */
 
@@ -17,7 +10,9 @@ typedef struct kept {
     bool lone; /* job: nobody else uses its body */
 } kept;
 
-static rt_map *map_of(rt_pg_generation *g, rt_pg_part part) { return part == RT_PG_JOBS ? &g->jobs : &g->leases; }
+static rt_map *map_of(rt_pg_generation *g, rt_pg_part part) {
+    return part == RT_PG_JOBS ? &g->jobs : &g->leases;
+}
 
 static void *take_out(rt_pg_memory *m, rt_pg_part part, uint64_t key) {
     void *older = rt_map_remove(map_of(&m->older, part), key);
@@ -48,43 +43,43 @@ static void keep(rt_pg_memory *m, rt_pg_part part, uint64_t key, const kept *val
     if (rt_map_put(map_of(&m->younger, part), key, k)) m->younger.count++;
 }
 
-static void keep_job(rt_pg *s, const rt_pg_record *r) {
+static void keep_job(rt_pg_memory *m, const rt_pg_batch *b, const rt_pg_record *r) {
     if (!r->there || r->job.state != RT_JOB_LEASED) return;
-    const rt_pg_record *body = r->job.body == 0 ? NULL : rt_pg_find(&s->batch, RT_PG_BODIES, r->job.body);
+    const rt_pg_record *body = r->job.body == 0 ? NULL : rt_pg_find(b, RT_PG_BODIES, r->job.body);
     const bool lone = body != NULL && (body->known ? body->body.users == 1 : body->lone && body->more == 0);
-    keep(&s->memory, RT_PG_JOBS, r->job.id, &(kept){.job = r->job, .lone = lone});
+    keep(m, RT_PG_JOBS, r->job.id, &(kept){.job = r->job, .lone = lone});
 }
 
-static void keep_lease(rt_pg *s, const rt_pg_record *r) {
-    if (r->there) keep(&s->memory, RT_PG_LEASES, r->lease.id, &(kept){.lease = r->lease});
+static void keep_lease(rt_pg_memory *m, const rt_pg_record *r) {
+    if (r->there) keep(m, RT_PG_LEASES, r->lease.id, &(kept){.lease = r->lease});
 }
 
-static void keep_all(rt_pg *s, const rt_pg_vector *records) {
+static void keep_all(rt_pg_memory *m, const rt_pg_batch *b, const rt_pg_vector *records) {
     for (size_t i = 0; i < records->count; i++) {
         const rt_pg_record *r = records->at[i];
-        (void)take_out(&s->memory, r->part, rt_pg_key(r));
-        if (r->part == RT_PG_JOBS) keep_job(s, r);
-        else keep_lease(s, r);
+        (void)take_out(m, r->part, rt_pg_key(r));
+        if (r->part == RT_PG_JOBS) keep_job(m, b, r);
+        else keep_lease(m, r);
     }
 }
 
-void rt_pg_remember(rt_pg *s) {
-    if (s->batch.adopts) return;
-    keep_all(s, &s->batch.recalled);
-    keep_all(s, &s->batch.touched[RT_PG_JOBS]);
-    keep_all(s, &s->batch.touched[RT_PG_LEASES]);
+void rt_pg_remember(rt_pg_memory *m, const rt_pg_batch *b) {
+    if (b->adopts) return;
+    keep_all(m, b, &b->recalled);
+    keep_all(m, b, &b->touched[RT_PG_JOBS]);
+    keep_all(m, b, &b->touched[RT_PG_LEASES]);
 }
 
-bool rt_pg_recall(rt_pg *s, rt_pg_record *r) {
+bool rt_pg_recall(rt_pg_memory *m, rt_pg_batch *b, rt_pg_record *r) {
     if (r->part != RT_PG_JOBS && r->part != RT_PG_LEASES) return false;
-    const kept *k = take_out(&s->memory, r->part, rt_pg_key(r));
-    if (k == NULL || !rt_pg_push(&s->batch.recalled, r)) return false;
+    const kept *k = take_out(m, r->part, rt_pg_key(r));
+    if (k == NULL || !rt_pg_push(&b->recalled, r)) return false;
     if (r->part == RT_PG_JOBS) r->job = k->job;
     else r->lease = k->lease;
     r->known = r->there = r->recalled = true;
     r->was = rt_pg_version(r);
-    s->batch.dirty = true; // it is compared at the commit
-    rt_pg_record *body = k->lone ? rt_pg_know(&s->batch, RT_PG_BODIES, r->job.body) : NULL;
+    b->dirty = true; // it is compared at the commit
+    rt_pg_record *body = k->lone ? rt_pg_know(b, RT_PG_BODIES, r->job.body) : NULL;
     if (body != NULL) body->lone = true;
     return true;
 }

@@ -1,17 +1,18 @@
-/* schema.c: the tables, and how they come to be as this version wants them.
- *
- * Each step adds; nothing that an older node reads or writes is renamed or dropped in the same version, so that old and new
- * nodes work side by side, and a node of the version before can be started again. `oldest` says who may. One row is the
- * lock: whoever migrates holds it. */
+#include "store/postgres/wire/schema.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
 
-#include "store/postgres/inside.h"
+#include "store/postgres/wire/pipe.h"
 
-enum { TRIES_MAX = 5, ALONE_TRIES = 30 /* a tenth of a second each */ };
+enum {
+    SCHEMA = 1,        /* version of the tables that this retryd makes … */
+    SCHEMA_OLDEST = 1, /* … and the oldest retryd that may work on them */
+    TRIES_MAX = 5,
+    ALONE_TRIES = 30   /* a tenth of a second each */
+};
 
 static const char FIRST[] =
     "CREATE TABLE IF NOT EXISTS retryd_schema (one smallint PRIMARY KEY, version integer NOT NULL, "
@@ -20,12 +21,13 @@ static const char FIRST[] =
 /* What a version adds to the one before. */
 static const char *const STEPS_1[] = {
     "CREATE SEQUENCE IF NOT EXISTS retryd_numbers INCREMENT BY 1024 START WITH 1",
-    "CREATE TABLE IF NOT EXISTS retryd_jobs (id bigint PRIMARY KEY, version bigint NOT NULL, queue bigint NOT NULL, "
-    "state smallint NOT NULL, due_ms bigint NOT NULL, owner bigint NOT NULL, body bigint NOT NULL, "
-    "lease bigint NOT NULL, last_event bigint NOT NULL, key_hash bigint NOT NULL, placed_ms bigint NOT NULL, "
-    "expires_ms bigint NOT NULL, attempt bigint NOT NULL, claims bigint NOT NULL, interval_ms bigint NOT NULL, "
-    "ttl_s bigint NOT NULL, generation bigint NOT NULL, body_bytes bigint NOT NULL, reason smallint NOT NULL, "
-    "flags smallint NOT NULL, delay_s integer NOT NULL, bucket integer NOT NULL) WITH (fillfactor = 80)",
+    "CREATE TABLE IF NOT EXISTS retryd_jobs (id bigint PRIMARY KEY, version bigint NOT NULL, "
+    "queue bigint NOT NULL, state smallint NOT NULL, due_ms bigint NOT NULL, owner bigint NOT NULL, "
+    "body bigint NOT NULL, lease bigint NOT NULL, last_event bigint NOT NULL, key_hash bigint NOT NULL, "
+    "placed_ms bigint NOT NULL, expires_ms bigint NOT NULL, attempt bigint NOT NULL, claims bigint NOT NULL, "
+    "interval_ms bigint NOT NULL, ttl_s bigint NOT NULL, generation bigint NOT NULL, "
+    "body_bytes bigint NOT NULL, reason smallint NOT NULL, flags smallint NOT NULL, "
+    "delay_s integer NOT NULL, bucket integer NOT NULL) WITH (fillfactor = 80)",
     "CREATE INDEX IF NOT EXISTS retryd_jobs_ready ON retryd_jobs (id) WHERE state = 1",
     "CREATE INDEX IF NOT EXISTS retryd_jobs_due ON retryd_jobs (queue, due_ms, id) "
     "WHERE (state = 2 OR (state = 4 AND (flags & 1) = 0))",
@@ -35,56 +37,60 @@ static const char *const STEPS_1[] = {
     "CREATE INDEX IF NOT EXISTS retryd_jobs_dead ON retryd_jobs (queue, id) WHERE state = 5",
     "CREATE INDEX IF NOT EXISTS retryd_jobs_expiry ON retryd_jobs (expires_ms, id) "
     "WHERE expires_ms > 0 AND state < 5",
-    "CREATE TABLE IF NOT EXISTS retryd_bodies (id bigint PRIMARY KEY, users bigint NOT NULL, bytes bytea NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS retryd_queues (id bigint PRIMARY KEY, version bigint NOT NULL, owner bigint NOT NULL, "
-    "kind smallint NOT NULL, gone smallint NOT NULL, paused_until_ms bigint NOT NULL, in_flight_max bigint NOT NULL, "
-    "circuit smallint NOT NULL, forced smallint NOT NULL, circuit_since_ms bigint NOT NULL, "
-    "circuit_until_ms bigint NOT NULL, opened_ms bigint NOT NULL, pace_until_ms bigint NOT NULL, "
-    "sleep_ms bigint NOT NULL, pace_ms bigint NOT NULL, probes integer NOT NULL, name bytea NOT NULL) "
-    "WITH (fillfactor = 50)",
-    "CREATE TABLE IF NOT EXISTS retryd_leases (id bigint PRIMARY KEY, version bigint NOT NULL, queue bigint NOT NULL, "
-    "from_ms bigint NOT NULL, until_ms bigint NOT NULL, ttl_s bigint NOT NULL, grace_s bigint NOT NULL, "
-    "jobs bigint[] NOT NULL) WITH (fillfactor = 80)",
+    "CREATE TABLE IF NOT EXISTS retryd_bodies (id bigint PRIMARY KEY, users bigint NOT NULL, "
+    "bytes bytea NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS retryd_queues (id bigint PRIMARY KEY, version bigint NOT NULL, "
+    "owner bigint NOT NULL, kind smallint NOT NULL, gone smallint NOT NULL, paused_until_ms bigint NOT NULL, "
+    "in_flight_max bigint NOT NULL, circuit smallint NOT NULL, forced smallint NOT NULL, "
+    "circuit_since_ms bigint NOT NULL, circuit_until_ms bigint NOT NULL, opened_ms bigint NOT NULL, "
+    "pace_until_ms bigint NOT NULL, sleep_ms bigint NOT NULL, pace_ms bigint NOT NULL, "
+    "probes integer NOT NULL, name bytea NOT NULL) WITH (fillfactor = 50)",
+    "CREATE TABLE IF NOT EXISTS retryd_leases (id bigint PRIMARY KEY, version bigint NOT NULL, "
+    "queue bigint NOT NULL, from_ms bigint NOT NULL, until_ms bigint NOT NULL, ttl_s bigint NOT NULL, "
+    "grace_s bigint NOT NULL, jobs bigint[] NOT NULL) WITH (fillfactor = 80)",
     "CREATE INDEX IF NOT EXISTS retryd_leases_expiry ON retryd_leases (until_ms, id) WHERE until_ms > 0",
     "CREATE TABLE IF NOT EXISTS retryd_documents (kind smallint NOT NULL, name bytea NOT NULL, "
-    "version bigint NOT NULL, expires_ms bigint NOT NULL, value bytea NOT NULL, PRIMARY KEY (kind, name)) "
-    "WITH (fillfactor = 80)",
+    "version bigint NOT NULL, expires_ms bigint NOT NULL, value bytea NOT NULL, "
+    "PRIMARY KEY (kind, name)) WITH (fillfactor = 80)",
     "CREATE INDEX IF NOT EXISTS retryd_documents_expiry ON retryd_documents (expires_ms, kind, name) "
     "WHERE expires_ms > 0",
-    "CREATE TABLE IF NOT EXISTS retryd_events (seq bigint PRIMARY KEY, prev bigint NOT NULL, job bigint NOT NULL, "
-    "queue bigint NOT NULL, at_ms bigint NOT NULL, attempt bigint NOT NULL, took_ms bigint NOT NULL, "
-    "delay_ms bigint NOT NULL, status integer NOT NULL, type smallint NOT NULL, reason smallint NOT NULL, "
-    "text bytea NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS retryd_events (seq bigint PRIMARY KEY, prev bigint NOT NULL, "
+    "job bigint NOT NULL, queue bigint NOT NULL, at_ms bigint NOT NULL, attempt bigint NOT NULL, "
+    "took_ms bigint NOT NULL, delay_ms bigint NOT NULL, status integer NOT NULL, type smallint NOT NULL, "
+    "reason smallint NOT NULL, text bytea NOT NULL)",
     "CREATE TABLE IF NOT EXISTS retryd_counters (queue bigint NOT NULL, slot smallint NOT NULL, "
     "ready bigint NOT NULL, scheduled bigint NOT NULL, free bigint NOT NULL, leased bigint NOT NULL, "
     "dead bigint NOT NULL, done bigint NOT NULL, bytes bigint NOT NULL, events bigint NOT NULL, "
     "PRIMARY KEY (queue, slot)) WITH (fillfactor = 30)",
-    "CREATE TABLE IF NOT EXISTS retryd_nodes (node bigint PRIMARY KEY, batch bigint NOT NULL, fence bigint NOT NULL, "
-    "seen_ms bigint NOT NULL) WITH (fillfactor = 30)",
+    "CREATE TABLE IF NOT EXISTS retryd_nodes (node bigint PRIMARY KEY, batch bigint NOT NULL, "
+    "fence bigint NOT NULL, seen_ms bigint NOT NULL) WITH (fillfactor = 30)",
 };
 
 /* For people. */
 static const char *const VIEWS[] = {
-    "CREATE OR REPLACE VIEW retryd_jobs_shown AS SELECT j.id, encode(q.name, 'escape') AS queue_name, j.queue, "
-    "%s AS state_name, %s AS reason_name, to_timestamp(j.placed_ms / 1000.0) AS placed, "
+    "CREATE OR REPLACE VIEW retryd_jobs_shown AS SELECT j.id, encode(q.name, 'escape') AS queue_name, "
+    "j.queue, %s AS state_name, %s AS reason_name, to_timestamp(j.placed_ms / 1000.0) AS placed, "
     "CASE WHEN j.due_ms > 0 THEN to_timestamp(j.due_ms / 1000.0) END AS due, "
     "CASE WHEN j.expires_ms > 0 THEN to_timestamp(j.expires_ms / 1000.0) END AS expires, "
     "j.attempt, j.claims, j.generation, j.body, j.body_bytes "
     "FROM retryd_jobs j LEFT JOIN retryd_queues q ON q.id = j.queue",
-    "CREATE OR REPLACE VIEW retryd_queues_shown AS SELECT q.id, encode(q.name, 'escape') AS name, q.kind, q.gone, "
-    "q.paused_until_ms, q.circuit, c.ready, c.scheduled, c.free, c.leased, c.dead, c.done, c.bytes "
+    "CREATE OR REPLACE VIEW retryd_queues_shown AS SELECT q.id, encode(q.name, 'escape') AS name, q.kind, "
+    "q.gone, q.paused_until_ms, q.circuit, c.ready, c.scheduled, c.free, c.leased, c.dead, c.done, c.bytes "
     "FROM retryd_queues q LEFT JOIN (SELECT queue, sum(ready) AS ready, sum(scheduled) AS scheduled, "
     "sum(free) AS free, sum(leased) AS leased, sum(dead) AS dead, sum(done) AS done, sum(bytes) AS bytes "
     "FROM retryd_counters GROUP BY queue) c ON c.queue = q.id",
 };
 
-/* Tables that change all the time are cleaned all the time. PostgreSQL only; elsewhere it is refused and not needed. */
+/* Tables that change all the time are cleaned all the time. PostgreSQL only; elsewhere it is refused and not
+ * needed. */
 static const char *const CARE[] = {
     "ALTER TABLE retryd_jobs SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1)",
     "ALTER TABLE retryd_bodies SET (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 1)",
     "ALTER TABLE retryd_events SET (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 1)",
-    "ALTER TABLE retryd_documents SET (autovacuum_vacuum_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 1)",
-    "ALTER TABLE retryd_counters SET (autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0.05)",
+    "ALTER TABLE retryd_documents SET (autovacuum_vacuum_scale_factor = 0.05, "
+    "autovacuum_vacuum_cost_delay = 1)",
+    "ALTER TABLE retryd_counters SET (autovacuum_vacuum_threshold = 500, "
+    "autovacuum_vacuum_scale_factor = 0.05)",
     "ALTER TABLE retryd_nodes SET (autovacuum_vacuum_threshold = 500, autovacuum_vacuum_scale_factor = 0)",
 };
 
@@ -151,8 +157,8 @@ typedef struct version {
 
 static rt_code read_version(PGconn *conn, version *out, rt_err *err) {
     // The row is the lock: others who want to migrate wait here.
-    PGresult *r = PQexecParams(conn, "SELECT version, oldest, tag FROM retryd_schema WHERE one = 1 FOR UPDATE", 0, NULL,
-                               NULL, NULL, NULL, 1);
+    const char *const sql = "SELECT version, oldest, tag FROM retryd_schema WHERE one = 1 FOR UPDATE";
+    PGresult *r = PQexecParams(conn, sql, 0, NULL, NULL, NULL, NULL, 1);
     rt_code code = RT_OK;
     if (PQresultStatus(r) != PGRES_TUPLES_OK || PQntuples(r) != 1)
         code = rt_pg_fail(err, RT_E_UNAVAILABLE, PQerrorMessage(conn));
@@ -174,18 +180,19 @@ static rt_code insert_row(PGconn *conn, rt_err *err) {
 }
 
 static rt_code migrate(PGconn *conn, const version *from, rt_err *err) {
-    if (from->version > RT_PG_SCHEMA && from->oldest > RT_PG_SCHEMA) {
+    if (from->version > SCHEMA && from->oldest > SCHEMA) {
         return rt_fail(err, RT_E_INVALID, 0,
-                       "the database's tables are of version %d, which this retryd (version %d) cannot work beside",
-                       (int)from->version, RT_PG_SCHEMA);
+                       "the database's tables are of version %d, which this retryd (version %d) cannot "
+                       "work beside",
+                       (int)from->version, SCHEMA);
     }
-    if (from->version >= RT_PG_SCHEMA) return RT_OK;
+    if (from->version >= SCHEMA) return RT_OK;
     rt_code code = run_all(conn, STEPS_1, COUNT(STEPS_1), err);
     if (code == RT_OK) code = make_views(conn, err);
     if (code != RT_OK) return code;
     char sql[128];
-    (void)snprintf(sql, sizeof sql, "UPDATE retryd_schema SET version = %d, oldest = %d WHERE one = 1", RT_PG_SCHEMA,
-                   RT_PG_SCHEMA_OLDEST);
+    (void)snprintf(sql, sizeof sql, "UPDATE retryd_schema SET version = %d, oldest = %d WHERE one = 1",
+                   SCHEMA, SCHEMA_OLDEST);
     return run(conn, sql, err);
 }
 
@@ -199,8 +206,8 @@ static bool has_row(PGconn *conn) {
 static rt_code open_once(PGconn *conn, uint32_t *tag, rt_err *err) {
     rt_err unused;
     version v = {0};
-    // Where the tables are, the right to make tables is not needed. A table without its row was left by a node that was
-    // killed in between.
+    // Where the tables are, the right to make tables is not needed. A table without its row was left by a
+    // node that was killed in between.
     const bool there = has_row(conn);
     rt_code code = there ? RT_OK : run(conn, FIRST, err);
     if (code == RT_OK && !there) code = insert_row(conn, err);
@@ -211,7 +218,7 @@ static rt_code open_once(PGconn *conn, uint32_t *tag, rt_err *err) {
     if (code == RT_OK) code = run(conn, "COMMIT", err);
     else (void)run(conn, "ROLLBACK", &unused);
     if (code != RT_OK) return code;
-    if (v.version < RT_PG_SCHEMA) {
+    if (v.version < SCHEMA) {
         for (size_t i = 0; i < COUNT(CARE); i++) (void)run(conn, CARE[i], &unused);
     }
     *tag = (uint32_t)v.tag;
@@ -241,5 +248,6 @@ rt_code rt_pg_wait_alone(PGconn *conn, rt_err *err) {
         if (others > 0) (void)nanosleep(&pause, NULL);
     }
     if (others == 0) return RT_OK;
-    return rt_fail(err, RT_E_UNAVAILABLE, 0, "the database is in use: %d other sessions of retryd", (int)others);
+    return rt_fail(err, RT_E_UNAVAILABLE, 0, "the database is in use: %d other sessions of retryd",
+                   (int)others);
 }

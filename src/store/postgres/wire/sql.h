@@ -1,7 +1,7 @@
 /* sql.h: the statements, made once from the tables of columns.h. */
-#ifndef RT_STORE_POSTGRES_SQL_H
-#define RT_STORE_POSTGRES_SQL_H
-#include "store/postgres/columns.h"
+#ifndef RT_STORE_POSTGRES_WIRE_SQL_H
+#define RT_STORE_POSTGRES_WIRE_SQL_H
+#include "store/postgres/wire/columns.h"
 
 /* Of each part; SQL_OF(RT_PG_JOBS, RT_SQL_GET) is the number of a statement. */
 typedef enum rt_sql_verb {
@@ -41,8 +41,8 @@ enum rt_sql {
     RT_SQL_TIDY_LOOK,
     RT_SQL_TIDY_EVENTS,
     RT_SQL_TIDY_JOBS,
-    /* Listings of jobs; each is followed by the one that locks. The one of free jobs that does has their bodies behind them:
-     * who takes one hands it out. */
+    /* Listings of jobs; each is followed by the one that locks. The one of free jobs that does has their
+     * bodies behind them: who takes one hands it out. */
     RT_SQL_READY,
     RT_SQL_READY_TAKE,
     RT_SQL_DUE,
@@ -69,8 +69,8 @@ enum rt_sql {
     RT_SQL_COUNT
 };
 
-/* Index scans in the order of the arrays, by one plan for ever: none that a table's sudden growth could turn, and locks are
- * taken in key order. A server that lacks one of these plans in its own way. */
+/* Index scans in the order of the arrays, by one plan for ever: none that a table's sudden growth could turn,
+ * and locks are taken in key order. A server that lacks one of these plans in its own way. */
 enum { RT_SQL_PLANNER_COUNT = 7 };
 extern const char *const RT_SQL_PLANNER[RT_SQL_PLANNER_COUNT][2]; /* setting, value */
 

@@ -1,4 +1,4 @@
-#include "store/postgres/columns.h"
+#include "store/postgres/wire/columns.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,7 +46,8 @@ static const rt_pg_column LEASES[] = {
     {.name = "jobs", .type = RT_OID_TEXT, .offset = offsetof(rt_lease, jobs_count)},
 };
 static const rt_pg_column DOCS[] = {
-    SMALL(rt_doc, kind), BYTES(rt_doc, name), BIG(rt_doc, version), BIG(rt_doc, expires_ms), BYTES(rt_doc, value),
+    SMALL(rt_doc, kind),     BYTES(rt_doc, name),  BIG(rt_doc, version),
+    BIG(rt_doc, expires_ms), BYTES(rt_doc, value),
 };
 static const rt_pg_column EVENTS[] = {
     BIG(rt_event, seq),      BIG(rt_event, prev),    BIG(rt_event, job),       BIG(rt_event, queue),
@@ -70,6 +71,16 @@ const rt_pg_table RT_PG_TABLES[RT_PG_PART_COUNT] = {
     [RT_PG_COUNTERS] = {"retryd_counters", COUNTERS, COUNT(COUNTERS), 1, 0},
 };
 _Static_assert(COUNT(JOBS) < RT_PG_COLUMNS_MAX, "all columns of a job are parameters of one statement");
+
+rt_counts rt_pg_counts_of(const rt_pg_sums *sums) {
+    return (rt_counts){.ready = sums->ready,
+                       .scheduled = sums->scheduled,
+                       .free = sums->free,
+                       .leased = sums->leased,
+                       .dead = sums->dead,
+                       .done = sums->done,
+                       .bytes = sums->bytes};
+}
 
 /* ---- big endian, as PostgreSQL sends numbers ----------------------------------------------------------- */
 
@@ -159,7 +170,8 @@ static void add_lease_jobs(rt_buf *b, const rt_lease *lease) {
     size_t len = 0;
     text[len++] = '{';
     for (uint32_t i = 0; i < lease->jobs_count; i++) {
-        const int n = snprintf(text + len, sizeof text - len, i == 0 ? "%" PRIu64 : ",%" PRIu64, lease->jobs[i]);
+        if (i > 0) text[len++] = ',';
+        const int n = snprintf(text + len, sizeof text - len, "%" PRIu64, lease->jobs[i]);
         len += (size_t)n;
     }
     text[len++] = '}';

@@ -1,10 +1,10 @@
 /* pipe.h: one connection and the statements that are on their way over it.
  *
- * A run: rt_pg_send for each statement, rt_pg_end, then rt_pg_step (never waits) or rt_pg_wait until it is done.
- * Statements take effect in order; the first that fails stops those behind it. One thread at a time. */
-#ifndef RT_STORE_POSTGRES_PIPE_H
-#define RT_STORE_POSTGRES_PIPE_H
-#include "store/postgres/sql.h"
+ * A run: rt_pg_send for each statement, rt_pg_end, then rt_pg_step (never waits) or rt_pg_wait until it is
+ * done. Statements take effect in order; the first that fails stops those behind it. One thread at a time. */
+#ifndef RT_STORE_POSTGRES_WIRE_PIPE_H
+#define RT_STORE_POSTGRES_WIRE_PIPE_H
+#include "store/postgres/wire/sql.h"
 
 /* The rows of a statement, lent for the call. */
 typedef rt_code rt_pg_take(void *ctx, const PGresult *rows);
@@ -33,7 +33,7 @@ typedef struct rt_pg_pipe {
 
 /* Takes `conn`, which is connected. False: it cannot be used (and is closed). */
 bool rt_pg_pipe_open(rt_pg_pipe *p, PGconn *conn, const char *const *texts, bool may_prepare);
-void rt_pg_pipe_close(rt_pg_pipe *p); /* closes the connection, waits for nothing; the pipe can be opened again */
+void rt_pg_pipe_close(rt_pg_pipe *p); /* and the connection; waits for nothing; can be opened again */
 
 /* Of errors only the first is kept; all are told by p->code at the end. `args` NULL: none. */
 void rt_pg_send(rt_pg_pipe *p, int number, const rt_pg_args *args, rt_pg_take *take, void *ctx);

@@ -1,9 +1,7 @@
-/* page.c: listings straight from the database. A page is fetched whole before its reader is told, so that the reader may
- * read on over the same connection. */
+#include "store/postgres/wire/page.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include "store/postgres/inside.h"
 
 enum { FIRST_PAGE = 128, PAGE_MAX = 2048, EXPIRIES_MAX = 1 << 27, NAME_BOUND = RT_DOC_NAME_MAX + 1 };
 
@@ -65,7 +63,8 @@ typedef struct page {
     size_t bytes;      /* of one */
     char *records;
     int count;
-    void (*read)(const PGresult *rows, int row, rt_arena *arena, void *record); /* NULL: as the part's table says */
+    /* NULL: as the part's table says. */
+    void (*read)(const PGresult *rows, int row, rt_arena *arena, void *record);
 } page;
 
 static rt_code take_page(void *ctx, const PGresult *rows) {
@@ -76,7 +75,8 @@ static rt_code take_page(void *ctx, const PGresult *rows) {
     for (int i = 0; i < p->count; i++) {
         void *record = p->records + (size_t)i * p->bytes;
         if (p->read != NULL) p->read(rows, i, p->reader->arena, record);
-        else if (!rt_pg_read_row(&RT_PG_TABLES[p->part], rows, i, 0, p->reader->arena, record)) return RT_E_CORRUPT;
+        else if (!rt_pg_read_row(&RT_PG_TABLES[p->part], rows, i, 0, p->reader->arena, record))
+            return RT_E_CORRUPT;
     }
     return RT_OK;
 }
@@ -90,14 +90,17 @@ static rt_code fetch(rt_pg_reader *r, int number, page *p) {
     rt_pg_send(r->pipe, number, &r->args, take_page, p);
     rt_pg_end(r->pipe, r->within_ms);
     rt_pg_wait(r->pipe);
-    if (r->pipe->code == RT_OK || r->pipe->code == RT_E_NOMEM || r->pipe->code == RT_E_CORRUPT) return r->pipe->code;
+    if (r->pipe->code == RT_OK || r->pipe->code == RT_E_NOMEM || r->pipe->code == RT_E_CORRUPT)
+        return r->pipe->code;
     return RT_E_UNAVAILABLE;
 }
 
-rt_code rt_pg_get(rt_pg_reader *r, rt_pg_part part, uint64_t key, rt_doc_kind kind, rt_str name, void *record) {
+rt_code rt_pg_get(rt_pg_reader *r, rt_pg_part part, uint64_t key, rt_doc_kind kind, rt_str name,
+                  void *record) {
     static const size_t BYTES[RT_PG_PART_COUNT] = {
-        [RT_PG_JOBS] = sizeof(rt_job),        [RT_PG_QUEUES] = sizeof(rt_queue), [RT_PG_LEASES] = sizeof(rt_lease),
-        [RT_PG_DOCS] = sizeof(rt_doc),        [RT_PG_EVENTS] = sizeof(rt_event), [RT_PG_BODIES] = sizeof(rt_pg_body),
+        [RT_PG_JOBS] = sizeof(rt_job),        [RT_PG_QUEUES] = sizeof(rt_queue),
+        [RT_PG_LEASES] = sizeof(rt_lease),    [RT_PG_DOCS] = sizeof(rt_doc),
+        [RT_PG_EVENTS] = sizeof(rt_event),    [RT_PG_BODIES] = sizeof(rt_pg_body),
         [RT_PG_COUNTERS] = sizeof(rt_pg_sums)};
     rt_pg_args_clear(&r->args);
     const void *one = part == RT_PG_DOCS ? (const void *)&(const rt_doc){.kind = kind, .name = name}
@@ -157,7 +160,8 @@ static rt_code go(walk *w, ask *next, tell *one) {
     return RT_OK;
 }
 
-/* `each` is a function that is kept as a pointer to one: functions of several kinds have no pointer in common. */
+/* `each` is a function that is kept as a pointer to one: functions of several kinds have no pointer in
+ * common. */
 static walk walk_of(rt_pg_reader *r, rt_pg_part part, size_t bytes, const void *each, void *ctx) {
     return (walk){.reader = r,
                   .page = {.reader = r, .part = part, .bytes = bytes},
@@ -195,7 +199,8 @@ static bool tell_doc(walk *w, const void *record) {
     return (*(rt_each_doc *const *)w->each)(w->ctx, doc);
 }
 
-rt_code rt_pg_page_docs(rt_pg_reader *r, rt_doc_kind kind, rt_str prefix, rt_str after, rt_each_doc *each, void *ctx) {
+rt_code rt_pg_page_docs(rt_pg_reader *r, rt_doc_kind kind, rt_str prefix, rt_str after, rt_each_doc *each,
+                        void *ctx) {
     walk w = walk_of(r, RT_PG_DOCS, sizeof(rt_doc), &each, ctx);
     w.kind = kind;
     w.prefix = prefix;
@@ -285,7 +290,8 @@ static bool tell_expiry(walk *w, const void *record) {
     return (*(rt_each_expiry *const *)w->each)(w->ctx, record);
 }
 
-/* Each page is all of them from the first: their order has no simple place to go on from, and readers stop early. */
+/* Each page is all of them from the first: their order has no simple place to go on from, and readers stop
+ * early. */
 rt_code rt_pg_page_expiries(rt_pg_reader *r, int64_t until_ms, rt_each_expiry *each, void *ctx) {
     walk w = walk_of(r, RT_PG_JOBS, sizeof(rt_expiry), &each, ctx);
     w.page.read = read_expiry;
