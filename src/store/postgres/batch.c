@@ -1,8 +1,6 @@
 #include "store/postgres/batch.h"
 
-#include <poll.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <unistd.h>
 
 #include "os/clock.h"
@@ -45,15 +43,6 @@ static void see_end(rt_pg *s) {
              &why);
 }
 
-/* epoll tells when the rest of a large commit can be sent. */
-static void watch_pouring(rt_pg *s) {
-    const bool pours = s->pipe.conn != NULL && (rt_pg_wants(&s->pipe) & POLLOUT) != 0;
-    if (pours == s->pours || s->pipe.conn == NULL) return;
-    struct epoll_event event = {.events = pours ? EPOLLIN | EPOLLOUT : EPOLLIN};
-    (void)epoll_ctl(s->base.fd, EPOLL_CTL_MOD, PQsocket(s->pipe.conn), &event);
-    s->pours = pours;
-}
-
 /* A connection that ends while nothing is going on. */
 static void look_after_idle(rt_pg *s) {
     if (s->pipe.conn == NULL || s->batch.open) return;
@@ -83,7 +72,7 @@ bool rt_pg_batch_poll(rt_pg *s, uint64_t *batch_no, rt_batch_end *end, rt_err *e
     } else {
         look_after_idle(s);
     }
-    watch_pouring(s);
+    rt_pg_link_watch(&s->link);
     if (s->ends_count == 0) {
         if (s->unsure && err != NULL) rt_pg_link_why(&s->link, err);
         return false;
@@ -153,7 +142,7 @@ static void send_commit(rt_pg *s) {
     rt_pg_end(&s->pipe, (int64_t)s->server.statement_ms * COMMIT_STATEMENTS);
     s->committing = true;
     if (rt_pg_step(&s->pipe)) see_end(s);
-    watch_pouring(s);
+    rt_pg_link_watch(&s->link);
 }
 
 void rt_pg_batch_commit(rt_pg *s, uint64_t batch_no) {

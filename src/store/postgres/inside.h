@@ -83,7 +83,6 @@ typedef struct rt_pg {
     bool unsure;           /* … or was, and its end is being found out */
     uint64_t commit_no;    /* of either */
     bool commit_shouts;    /* … has something for other nodes */
-    bool pours;            /* the commit is larger than the socket takes at once */
     rt_pg_end_of ends[RT_PG_ENDS_MAX]; /* wait for rt_store_poll, oldest first */
     uint32_t ends_count;
 } rt_pg;

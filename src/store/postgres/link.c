@@ -1,6 +1,7 @@
 #include "store/postgres/link.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -113,9 +114,19 @@ void rt_pg_link_lost(rt_pg_link *l, uint64_t unsure_no, const rt_err *why) {
 }
 
 /* Without it what comes is seen at the next step. */
-static void watch(const rt_pg_link *l) {
+static void watch(rt_pg_link *l) {
     struct epoll_event event = {.events = EPOLLIN};
     (void)epoll_ctl(l->poll_fd, EPOLL_CTL_ADD, PQsocket(l->pipe->conn), &event);
+    l->pours = false;
+}
+
+void rt_pg_link_watch(rt_pg_link *l) {
+    if (l->pipe->conn == NULL) return;
+    const bool pours = (rt_pg_wants(l->pipe) & POLLOUT) != 0;
+    if (pours == l->pours) return;
+    struct epoll_event event = {.events = pours ? EPOLLIN | EPOLLOUT : EPOLLIN};
+    (void)epoll_ctl(l->poll_fd, EPOLL_CTL_MOD, PQsocket(l->pipe->conn), &event);
+    l->pours = pours;
 }
 
 bool rt_pg_link_ready(rt_pg_link *l, rt_err *err) {

@@ -13,6 +13,7 @@ typedef struct rt_pg_link {
     const rt_pg_server *server; /* lent, as is the pipe */
     rt_pg_pipe *pipe;           /* the engine's connection; its thread's */
     int poll_fd;                /* epoll: that connection, and news */
+    bool pours;                 /* … also when the rest of a large commit can be sent; the engine's thread's */
     int wake_fd;                /* eventfd: there is news for rt_store_poll */
     pthread_t thread;
     bool started;
@@ -40,6 +41,8 @@ void rt_pg_link_close(rt_pg_link *l);
 void rt_pg_link_lost(rt_pg_link *l, uint64_t unsure_no, const rt_err *why);
 /* True: the engine has a connection (again). */
 bool rt_pg_link_ready(rt_pg_link *l, rt_err *err);
+/* After steps of the pipe: there may be more to send than the socket takes at once. */
+void rt_pg_link_watch(rt_pg_link *l);
 /* True: what became of the unsure batch is known. */
 bool rt_pg_link_resolved(rt_pg_link *l, bool *durable);
 
