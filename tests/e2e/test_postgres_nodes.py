@@ -7,6 +7,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import threading
 import time
 
@@ -441,6 +442,17 @@ def test_a_node_whose_cable_is_cut_loses_nothing(machines, linked, start_retryd,
 @pytest.fixture
 def pair(database, fresh, start_retryd):
     return [start_retryd(name=f"node-{i}", store=url_of(database.port, fresh)) for i in range(2)]
+
+
+def test_the_database_looks_every_few_seconds_whether_a_node_is_still_there(pair, database):
+    """Of a node that is cut off while it sends a batch nothing else ends the session, and what it has locked with it."""
+    def watched():
+        """Connections of the database that are asked for signs of life after seconds; without a word it would be two hours."""
+        shown = subprocess.run(["ss", "-tnoH", "state", "established", f"sport = :{database.port}"], check=True,
+                               capture_output=True, text=True).stdout
+        return [line for line in shown.splitlines() if "timer:(keepalive," in line and "min" not in line]
+
+    wait_until(lambda: len(watched()) >= len(pair), 10, "the database to watch both nodes")
 
 
 def test_events_of_one_order_key_stay_in_order_wherever_they_come_in(pair):

@@ -75,6 +75,7 @@ static void *link_loop(void *link) {
         (void)pthread_mutex_unlock(&l->lock);
         PGconn *conn = try_connect(l->server, unsure, unsure_no, &durable, &why);
         const bool session = conn != NULL && rt_pg_has_session(conn);
+        if (session) rt_pg_be_watched(conn);
         (void)pthread_mutex_lock(&l->lock);
         if (conn == NULL) {
             l->why = why;
@@ -190,6 +191,7 @@ rt_code rt_pg_link_init(rt_pg_link *l, const rt_pg_server *server, rt_pg_pipe *p
 rt_code rt_pg_link_start(rt_pg_link *l, PGconn *first, rt_err *err) {
     l->fresh = first;
     l->session = rt_pg_has_session(first);
+    if (l->session) rt_pg_be_watched(first);
     l->wanted = true;
     atomic_store(&l->up, true);
     const int rc = pthread_create(&l->thread, NULL, link_loop, l);

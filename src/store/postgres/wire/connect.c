@@ -36,3 +36,10 @@ bool rt_pg_has_session(PGconn *conn) {
     PQclear(r);
     return same;
 }
+
+void rt_pg_be_watched(PGconn *conn) {
+    PQclear(PQexec(conn, "SELECT set_config(s.name, v.setting, false) FROM (VALUES ('tcp_keepalives_idle', '2'), "
+                         "('tcp_keepalives_interval', '1'), ('tcp_keepalives_count', '3'), "
+                         "('tcp_user_timeout', '5000')) AS v(name, setting) "
+                         "JOIN pg_settings s ON s.name = v.name"));
+}

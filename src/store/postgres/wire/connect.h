@@ -17,5 +17,8 @@ typedef struct rt_pg_server {
 /* A new connection, blocking, with all that is ours to say about it: the caller's to PQfinish. NULL: *err. */
 PGconn *rt_pg_connect(const rt_pg_server *server, const char *url, rt_err *err);
 bool rt_pg_has_session(PGconn *conn); /* no pooler in between */
+/* Has the server notice within five seconds that this machine is gone, also in the middle of a run, where it
+ * waits for the rest with no other bound and keeps what is locked. A server that cannot does without. */
+void rt_pg_be_watched(PGconn *conn);
 
 #endif
