@@ -1,11 +1,11 @@
 # The tests. Each group appends one line "PASSED FAILED SKIPPED" to $TALLY; what fails is printed as it comes.
 
-TEST_GROUPS=(lint unit store e2e postgres sim asan tsan fuzz)
+TEST_GROUPS=(lint unit store sim asan tsan fuzz e2e postgres)
 SIMULATION_SEEDS=${SIMULATION_SEEDS:-1..10000}
 WORK_SEEDS=${WORK_SEEDS:-1..60}
 CALLS_SEEDS=${CALLS_SEEDS:-1..30}
 ORDERS_SEEDS=${ORDERS_SEEDS:-1..400}
-FUZZ_SECONDS=${FUZZ_SECONDS:-8}
+FUZZ_SECONDS=${FUZZ_SECONDS:-5}
 
 tally() { echo "$1 $2 ${3:-0}" >>"$TALLY"; }
 
@@ -73,23 +73,20 @@ test_sim() {
     wait
 }
 
-need_sanitizers() { need "the sanitized builds" "${PACKAGES_sanitize[@]}"; }
-
 # sanitized DIR CC SANITIZERS [OPTION…] [-- TARGET…]
 sanitized() {
     local dir=$1 cc=$2 sanitizers=$3 options=() werror=false
     shift 3
     while [ $# -gt 0 ] && [ "$1" != -- ]; do options+=("$1") && shift; done
-    need_sanitizers
+    need "the sanitized builds" "${PACKAGES_sanitize[@]}"
     # gcc warns of more than there is once sanitizers have rewritten the code; clang does not.
     [ "$cc" != clang ] || werror=true
     CC=$cc configure "$dir" -Dwerror=$werror -Doptimization=1 -Db_lundef=false -Db_sanitize="$sanitizers" "${options[@]}" &&
         compile "$dir" "${@:2}"
 }
 
-build_asan() { sanitized build/asan gcc address,undefined; }
 test_asan() {
-    build_asan || { tally 0 1; return; }
+    sanitized build/asan gcc address,undefined || { tally 0 1; return; }
     export ASAN_OPTIONS=detect_leaks=1:abort_on_error=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
     store_tests build/asan unit store
     RETRYD_MAP_BYTES=4G RETRYD_BIN=$ROOT/build/asan/retryd e2e_tests asan "not slow and not kafka"
@@ -97,9 +94,8 @@ test_asan() {
 }
 
 # With clang, so that the warnings of both compilers are errors here.
-build_tsan() { sanitized build/tsan clang thread; }
 test_tsan() {
-    build_tsan || { tally 0 1; return; }
+    sanitized build/tsan clang thread || { tally 0 1; return; }
     export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
     meson_tests build/tsan threads
     RETRYD_MAP_BYTES=4G RETRYD_BIN=$ROOT/build/tsan/retryd e2e_tests tsan "threads"
@@ -120,11 +116,9 @@ fuzzed() {
     fi
 }
 
-build_fuzz() { sanitized build/fuzz clang address,undefined -Doptimization=2 -Dfuzz=true -- fuzzers; }
-
 # As many at once as there are processors.
 test_fuzz() {
-    build_fuzz || { tally 0 1; return; }
+    sanitized build/fuzz clang address,undefined -Doptimization=2 -Dfuzz=true -- fuzzers || { tally 0 1; return; }
     local harness running=0
     for harness in build/fuzz/tests/fuzz/fuzz_*; do
         [ -f "$harness" ] && [ -x "$harness" ] || continue
@@ -176,24 +170,6 @@ stop_children() {
     [ -z "$children" ] || kill $children 2>/dev/null || true
 }
 
-# build_ahead GROUP…: begins to build what these groups need, as far as the processors have nothing better to do: the
-# end-to-end tests mostly wait. A build that fails is made again by its group, which says why.
-build_ahead() {
-    local group builds=()
-    for group in "$@"; do
-        case $group in asan | tsan | fuzz) builds+=("build_$group") ;; esac
-    done
-    [ ${#builds[@]} -gt 0 ] || return 0
-    need_sanitizers
-    (renice -n 19 $BASHPID && for build in "${builds[@]}"; do "$build" || true; done) >/dev/null 2>&1 &
-    BUILDING=$!
-}
-
-wait_for_builds() {
-    [ -z "${BUILDING:-}" ] || wait "$BUILDING" || true
-    BUILDING=
-}
-
 dev_test() {
     local groups=("$@") group started lines totals
     [ $# -gt 0 ] || groups=("${TEST_GROUPS[@]}")
@@ -207,10 +183,6 @@ dev_test() {
     if configure_plain && compile build; then
         printf '%-6s %4d s\n' build "$SECONDS"
         for group in "${groups[@]}"; do
-            case $group in
-                e2e) build_ahead "${groups[@]}" ;;
-                sim | asan | tsan | fuzz) wait_for_builds ;;
-            esac
             started=$SECONDS lines=$(wc -l <"$TALLY")
             "test_$group"
             totals=$(tail -n +$((lines + 1)) "$TALLY" | awk '{p += $1; f += $2; s += $3} END {print p+0, "passed,", f+0, "failed,", s+0, "skipped"}')
