@@ -228,8 +228,7 @@ void rt_server_answer_all(rt_server *s) {
 void rt_server_cut_off_gone(rt_server *s) {
     for (rt_deadline *d = s->receiving.first; d != NULL;) {
         rt_peer *peer = (rt_peer *)d;
-        char byte;
         d = d->after;
-        if (recv(peer->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0) cut_off(s, peer);
+        if (rt_exchange_is_gone(peer->x)) cut_off(s, peer);
     }
 }
