@@ -58,6 +58,13 @@ static PGconn *try_connect(const rt_pg_server *server, bool unsure, uint64_t uns
     return NULL;
 }
 
+/* Is its session ours? Then the server is asked to look whether we are there. */
+static bool keep_session(PGconn *conn) {
+    const bool ours = rt_pg_has_session(conn);
+    if (ours) rt_pg_be_watched(conn);
+    return ours;
+}
+
 static void *link_loop(void *link) {
     rt_pg_link *l = link;
     rt_rng rng = rt_rng_seeded((uint64_t)l->server->node ^ (uint64_t)rt_boot_ms());
@@ -74,8 +81,7 @@ static void *link_loop(void *link) {
         rt_err why;
         (void)pthread_mutex_unlock(&l->lock);
         PGconn *conn = try_connect(l->server, unsure, unsure_no, &durable, &why);
-        const bool session = conn != NULL && rt_pg_has_session(conn);
-        if (session) rt_pg_be_watched(conn);
+        const bool session = conn != NULL && keep_session(conn);
         (void)pthread_mutex_lock(&l->lock);
         if (conn == NULL) {
             l->why = why;
@@ -190,8 +196,7 @@ rt_code rt_pg_link_init(rt_pg_link *l, const rt_pg_server *server, rt_pg_pipe *p
 
 rt_code rt_pg_link_start(rt_pg_link *l, PGconn *first, rt_err *err) {
     l->fresh = first;
-    l->session = rt_pg_has_session(first);
-    if (l->session) rt_pg_be_watched(first);
+    l->session = keep_session(first);
     l->wanted = true;
     atomic_store(&l->up, true);
     const int rc = pthread_create(&l->thread, NULL, link_loop, l);
