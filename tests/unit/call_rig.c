@@ -152,15 +152,20 @@ void rig_put(rig *r, rt_call_type like) {
     assert_int_equal(rig_run(r, &c.cmd), RT_OK);
 }
 
+void rig_schedule_init(rt_calls_schedule *c, rt_call_item *item) {
+    *item = (rt_call_item){.payload = RT_STR("x")};
+    rt_calls_schedule_init(c);
+    c->tenant = RT_STR("p");
+    c->type = RT_STR("t");
+    c->items = item;
+    c->count = 1;
+}
+
 void rig_schedule(rig *r, uint32_t count, rt_id ids[]) {
     for (uint32_t i = 0; i < count; i++) {
-        rt_call_item item = {.payload = RT_STR("x")};
+        rt_call_item item;
         rt_calls_schedule c;
-        rt_calls_schedule_init(&c);
-        c.tenant = RT_STR("p");
-        c.type = RT_STR("t");
-        c.items = &item;
-        c.count = 1;
+        rig_schedule_init(&c, &item);
         assert_int_equal(rig_run(r, &c.cmd), RT_OK);
         if (ids != NULL) ids[i] = item.id;
     }

@@ -50,6 +50,7 @@ void rig_submit(rig *r, rt_command *cmd, bool *done);
 /* Its first thousand retries come at once; its circuit opens after four attempts, without a release rate. */
 rt_call_type rig_type(const char *target);
 void rig_put(rig *r, rt_call_type like);
+void rig_schedule_init(rt_calls_schedule *c, rt_call_item *item); /* of one, which stays the caller's */
 void rig_schedule(rig *r, uint32_t count, rt_id ids[]); /* ids may be NULL */
 void rig_order(rig *r, rt_circuit_order what);          /* an operator's, for its circuit */
 rt_queue rig_queue(rig *r);                             /* of the type; no name */

@@ -210,13 +210,9 @@ static void circuit__of_a_type_that_is_deleted_holds_up_nothing(void **state) {
     assert_int_equal(rig_run(r, &c.cmd), RT_E_FENCED);
     c.force = true;
     // One more comes in in the same step, and is still in the FIFO when the type goes.
-    rt_call_item item = {.payload = RT_STR("x")};
+    rt_call_item item;
     rt_calls_schedule s;
-    rt_calls_schedule_init(&s);
-    s.tenant = RT_STR("p");
-    s.type = RT_STR("t");
-    s.items = &item;
-    s.count = 1;
+    rig_schedule_init(&s, &item);
     bool done;
     s.cmd.done = c.cmd.done;
     s.cmd.ctx = &done;

@@ -49,13 +49,9 @@ static void overtaken__callers_are_answered_though_every_start_meets_others(void
     faster.ops.poll = tell_conflict;
     r->store->ops = &faster.ops;
     bool done = false;
-    rt_call_item item = {.payload = RT_STR("x")};
+    rt_call_item item;
     rt_calls_schedule c;
-    rt_calls_schedule_init(&c);
-    c.tenant = RT_STR("p");
-    c.type = RT_STR("t");
-    c.items = &item;
-    c.count = 1;
+    rig_schedule_init(&c, &item);
     c.cmd.done = set_done;
     c.cmd.ctx = &done;
     rt_engine_submit(r->engine, &c.cmd);
